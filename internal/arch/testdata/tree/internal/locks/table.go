@@ -1,0 +1,6 @@
+package locks
+
+import (
+	_ "holdfast/wire"
+	_ "sort"
+)

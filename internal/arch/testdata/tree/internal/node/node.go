@@ -1,0 +1,7 @@
+package node
+
+import (
+	_ "holdfast/internal/locks"
+	_ "holdfast/internal/locks/below"
+	_ "holdfast/internal/native"
+)

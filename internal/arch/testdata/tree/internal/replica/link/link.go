@@ -1,0 +1,3 @@
+package link
+
+import _ "holdfast/internal/replica"

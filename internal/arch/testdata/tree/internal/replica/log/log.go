@@ -1,0 +1,4 @@
+package log
+
+import _ "holdfast/internal/replica/link"
+import _ "holdfast/internal/replica"
