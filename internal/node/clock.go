@@ -1,0 +1,37 @@
+package node
+
+import (
+	"time"
+
+	"holdfast/internal/locks"
+)
+
+// The token clock counts half-microseconds since the start of 2026. Until the
+// end of 2042 its tokens (8 to the tick) stay below 2^53.
+const tokenTick = 500 * time.Nanosecond
+
+var (
+	tokenEpoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	tokenEnd   = time.Date(2043, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// clock is the process's monotonic clock, and what the wall clock said when it
+// was at zero. The wall clock is never read again: a jump changes nothing.
+type clock struct {
+	zero         time.Time
+	tokensAtZero uint64
+}
+
+func newClock() (clock, error) {
+	zero := time.Now()
+	if zero.Before(tokenEpoch) || !zero.Before(tokenEnd) {
+		return clock{}, errClock(zero)
+	}
+	// Not by Sub: a Duration from the wall clock is exact here, and spans of
+	// centuries do not occur between these bounds.
+	return clock{zero, uint64(zero.Round(0).Sub(tokenEpoch) / tokenTick)}, nil
+}
+
+func (c clock) now() locks.Time { return locks.Time(time.Since(c.zero)) }
+
+func (c clock) wall(t locks.Time) time.Time { return c.zero.Add(time.Duration(t)) }

@@ -1,0 +1,155 @@
+package node
+
+import (
+	"time"
+
+	"holdfast/internal/locks"
+)
+
+// Session is one client of the node: a connection, or one HTTP request. Its
+// methods are called by one goroutine at a time.
+type Session struct {
+	// Static after construction.
+	node *Node
+	id   locks.Session
+	sink Sink
+
+	// Owned by the goroutine that calls the methods.
+	others []*Session // scratch: sessions that a batch made replies for
+
+	touched uint64 // the last batch that made a reply for it; guarded by node.mu
+}
+
+// Open begins a session whose replies go to sink. Every session must be closed.
+func (n *Node) Open(o locks.Origin, sink Sink) *Session {
+	s := &Session{node: n, sink: sink}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s.id = n.sessions.add(s, n.cfg.Table.Rank)
+	n.table.Do(n.clock.now(), &locks.Command{Op: locks.OpAttach, Session: s.id, Origin: &o}, &n.fx)
+	return s
+}
+
+// ID returns the session's number.
+func (s *Session) ID() locks.Session { return s.id }
+
+// Do runs a batch of commands at one instant, setting their Session. Replies are pushed
+// to the sinks of all sessions concerned before it returns; the others' sinks
+// are flushed, its own is left to the caller.
+func (s *Session) Do(batch []locks.Command) {
+	n := s.node
+	n.mu.Lock()
+	now := n.clock.now()
+	for i := range batch {
+		c := &batch[i]
+		c.Session = s.id
+		n.table.Do(now, c, &n.fx)
+	}
+	n.catchUpLocked(now)
+	s.others = n.deliver(s, s.others[:0])
+	n.wakeTimerLocked()
+	n.mu.Unlock()
+	flush(s.others)
+	clear(s.others)
+}
+
+// latest is how long a batch may take before its replies have to be judged
+// again: a process that was stopped in the middle must not tell a client that
+// it holds a lease that has run out meanwhile.
+const latest = 20 * time.Millisecond
+
+// catchUpLocked brings replies that were held up for long to the present.
+func (n *Node) catchUpLocked(decided locks.Time) {
+	now := n.clock.now()
+	late := now.Sub(decided)
+	if late < latest {
+		return
+	}
+	for i := range n.fx.Replies {
+		if r := &n.fx.Replies[i]; r.Lease > 0 {
+			r.Lease = max(r.Lease-late, 0)
+		}
+	}
+	n.table.Advance(now, 0, &n.fx)
+}
+
+// Undelivered says that a grant of this session never reached its client: it is
+// withdrawn, at once without a ticket, else after the grace. It may be called
+// after Close too.
+func (s *Session) Undelivered(key []byte, token locks.Token) {
+	s.Do([]locks.Command{{Op: locks.OpUndelivered, Key: key, Token: token}})
+}
+
+// Close ends the session. Nothing is pushed to its sink once Close has
+// returned. Its waiters leave the queue, those with a ticket after the grace.
+func (s *Session) Close() {
+	n := s.node
+	n.mu.Lock()
+	n.sessions.hide(s.id)
+	cmd := locks.Command{Op: locks.OpDetach, Session: s.id}
+	for more := true; more; {
+		now := n.clock.now()
+		n.table.Do(now, &cmd, &n.fx)
+		more = n.fx.More
+		s.others = n.deliver(nil, s.others[:0])
+		if !more {
+			n.sessions.free(s.id)
+		}
+		n.wakeTimerLocked()
+		n.mu.Unlock()
+		flush(s.others)
+		n.mu.Lock() // others had their turn: a connection may leave tens of thousands of waiters
+	}
+	n.mu.Unlock()
+	clear(s.others)
+}
+
+// registry finds sessions by number: a slot in the low bits, above it a
+// generation that never comes back, above that the node's rank, so that after
+// a failover a number means nobody on another node.
+type registry struct {
+	slots  []*Session // nil: free, or closing
+	unused []int32
+	opened uint64
+	n      int
+}
+
+const (
+	slotMask = 1<<locks.SlotBits - 1
+	rankBits = 3
+)
+
+func (r *registry) add(s *Session, rank uint8) locks.Session {
+	var slot int
+	if n := len(r.unused); n > 0 {
+		slot = int(r.unused[n-1])
+		r.unused = r.unused[:n-1]
+	} else {
+		slot = len(r.slots)
+		if slot > slotMask {
+			panic("node: two million sessions are open: the bound on connections is missing")
+		}
+		r.slots = append(r.slots, nil)
+	}
+	r.slots[slot] = s
+	r.opened++
+	r.n++
+	return locks.Session(uint64(rank)<<(64-rankBits) | r.opened<<locks.SlotBits | uint64(slot))
+}
+
+// get returns the open session of that number, nil if there is none.
+func (r *registry) get(id locks.Session) *Session {
+	slot := int(id & slotMask)
+	if id == 0 || slot >= len(r.slots) || r.slots[slot] == nil || r.slots[slot].id != id {
+		return nil
+	}
+	return r.slots[slot]
+}
+
+// hide makes a session unknown; free lets its slot be taken again.
+func (r *registry) hide(id locks.Session) {
+	r.slots[id&slotMask] = nil
+	r.n--
+}
+
+func (r *registry) free(id locks.Session) { r.unused = append(r.unused, int32(id&slotMask)) }
