@@ -101,7 +101,8 @@ func (r *Reply) Decode(b []byte) (n int, err error) {
 	if len(b) < end {
 		return 0, nil
 	}
-	*r = Reply{Op: op, Status: status, ID: binary.BigEndian.Uint32(b[8:]), Key: key}
+	*r = Reply{} // in place, as in Request.Decode
+	r.Op, r.Status, r.ID, r.Key = op, status, binary.BigEndian.Uint32(b[8:]), key
 	if !r.decodeFields(kind, b[HeaderBytes+k:end]) {
 		return 0, headerFault(b, key, "a text runs past the end of the frame")
 	}

@@ -67,7 +67,7 @@ func cut(s []byte, limit int) []byte {
 	if len(s) <= limit {
 		return s
 	}
-	for back := 0; back < utf8.UTFMax && back < limit; back++ {
+	for back := 0; back < utf8.UTFMax && back <= limit; back++ {
 		if utf8.RuneStart(s[limit-back]) {
 			return s[:limit-back]
 		}
