@@ -9,20 +9,17 @@ package locks
 // removing one costs the same however many share its hash: a client may give a
 // thousand waiters the same number.
 type index struct {
-	heads [][]uint32  // pages of chain heads
-	nodes []*nodePage // by record number, parallel to the slab it indexes
-	size  uint32      // chains in use
-	low   uint32      // largest power of two <= size
-	n     uint32      // records
+	heads [][]uint32         // pages of chain heads
+	nodes []*[chunkSize]node // by record number, parallel to the slab it indexes
+	used  []int              // records in each page of nodes
+	spare *[chunkSize]node   // the last page that emptied: a lone record that comes and goes must not allocate each time
+	size  uint32             // chains in use
+	low   uint32             // largest power of two <= size
+	n     uint32             // records
 }
 
 // node chains records. The head's prev is the tail; the tail's next is 0.
 type node struct{ hash, next, prev uint32 }
-
-type nodePage struct {
-	used  int
-	nodes [chunkSize]node
-}
 
 const minChains = 64
 
@@ -41,7 +38,7 @@ func (x *index) chain(hash uint32) uint32 {
 }
 
 func (x *index) head(chain uint32) *uint32 { return &x.heads[chain>>chunkBits][chain&chunkMask] }
-func (x *index) node(id uint32) *node      { return &x.nodes[id>>chunkBits].nodes[id&chunkMask] }
+func (x *index) node(id uint32) *node      { return &x.nodes[id>>chunkBits][id&chunkMask] }
 
 // first returns the first record of that hash, 0 if there is none.
 func (x *index) first(hash uint32) uint32 {
@@ -73,11 +70,15 @@ func (x *index) insert(id, hash uint32) {
 	p := int(id >> chunkBits)
 	for len(x.nodes) <= p {
 		x.nodes = append(x.nodes, nil)
+		x.used = append(x.used, 0)
 	}
 	if x.nodes[p] == nil {
-		x.nodes[p] = &nodePage{}
+		x.nodes[p], x.spare = x.spare, nil
+		if x.nodes[p] == nil {
+			x.nodes[p] = new([chunkSize]node)
+		}
 	}
-	x.nodes[p].used++
+	x.used[p]++
 	x.node(id).hash = hash
 	x.link(id, x.chain(hash))
 	x.n++
@@ -88,13 +89,11 @@ func (x *index) insert(id, hash uint32) {
 
 func (x *index) remove(id uint32) {
 	x.unlink(id, x.chain(x.node(id).hash))
-	p := x.nodes[id>>chunkBits]
-	*x.node(id) = node{}
-	p.used--
+	p := id >> chunkBits
+	x.used[p]--
 	x.n--
-	// One page in use is never given back: a lone key that comes and goes must not allocate each time.
-	if p.used == 0 && x.n > 0 {
-		x.nodes[id>>chunkBits] = nil
+	if x.used[p] == 0 {
+		x.nodes[p], x.spare = nil, x.nodes[p]
 	}
 	if x.size > minChains && x.n < x.size/4 {
 		x.shrink()

@@ -12,21 +12,22 @@ const (
 	noSlot    = 0xffff
 )
 
-// chunk is one array of a slab. Chunks with room form a list, most recently
-// freed into first, so that a freed record is taken again while it is warm.
-type chunk[T any] struct {
+// chunk says what is free in one array of records. Chunks with room form a
+// list, most recently freed into first, so that a freed record is taken again
+// while it is warm.
+type chunk struct {
 	used       int
 	free       uint16 // first free slot, noSlot if none
 	prev, next int32  // neighbours in the list of chunks with room, -1 at its ends
 	link       [chunkSize]uint16
-	recs       [chunkSize]T
 }
 
 type slab[T any] struct {
-	chunks []*chunk[T] // nil: given back to the runtime, its number is taken again
-	holes  []int32     // numbers of nil chunks
-	room   int32       // first chunk with room, -1 if none
-	n      int         // records in use
+	recs   []*[chunkSize]T // arrays of their own: with anything beside them they would not fill their memory pages
+	chunks []*chunk        // nil, and the array too: given back to the runtime, the number is taken again
+	holes  []int32         // numbers of nil chunks
+	room   int32           // first chunk with room, -1 if none
+	n      int             // records in use
 }
 
 func newSlab[T any]() slab[T] {
@@ -37,7 +38,7 @@ func newSlab[T any]() slab[T] {
 }
 
 func (s *slab[T]) at(id uint32) *T {
-	return &s.chunks[id>>chunkBits].recs[id&chunkMask]
+	return &s.recs[id>>chunkBits][id&chunkMask]
 }
 
 // alloc takes a zeroed record.
@@ -55,7 +56,7 @@ func (s *slab[T]) alloc() uint32 {
 		s.unlist(ci)
 	}
 	var zero T
-	c.recs[slot] = zero
+	s.recs[ci][slot] = zero
 	return uint32(ci)<<chunkBits | uint32(slot)
 }
 
@@ -75,13 +76,13 @@ func (s *slab[T]) release(id uint32) {
 	}
 	if c.used == 0 && (s.room != ci || c.next >= 0) {
 		s.unlist(ci)
-		s.chunks[ci] = nil
+		s.chunks[ci], s.recs[ci] = nil, nil
 		s.holes = append(s.holes, ci)
 	}
 }
 
 func (s *slab[T]) addChunk() {
-	c := &chunk[T]{}
+	c := &chunk{}
 	for i := range c.link {
 		c.link[i] = uint16(i + 1)
 	}
@@ -90,11 +91,12 @@ func (s *slab[T]) addChunk() {
 	if n := len(s.holes); n > 0 {
 		ci = s.holes[n-1]
 		s.holes = s.holes[:n-1]
-		s.chunks[ci] = c
 	} else {
 		ci = int32(len(s.chunks))
-		s.chunks = append(s.chunks, c)
+		s.chunks = append(s.chunks, nil)
+		s.recs = append(s.recs, nil)
 	}
+	s.chunks[ci], s.recs[ci] = c, new([chunkSize]T)
 	s.list(ci)
 }
 
