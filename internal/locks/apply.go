@@ -19,6 +19,9 @@ func (t *Table) commit(now Time, at place, fx *Effects) place {
 	if fx.Record {
 		e := t.ev
 		e.Key = fx.own(e.Key)
+		if e.Origin != nil { // the command's is lent
+			e.Origin = t.origins.at(t.claims.at(at.claim).origin)
+		}
 		fx.Events = append(fx.Events, e)
 	}
 	return at

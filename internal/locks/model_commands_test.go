@@ -1,0 +1,331 @@
+package locks_test
+
+import (
+	"cmp"
+	"slices"
+
+	. "holdfast/internal/locks"
+)
+
+// acquire decides an acquire: ticket, mode, TRY, limits.
+func (m *model) acquire(now Time, k *mkey, c *Command) {
+	w, h, slots := m.waiter(now, k, c.Ticket), withTicket(k.holds, c.Ticket), max(c.Slots, 1)
+	switch {
+	case h != nil:
+		m.grantAgain(now, h, c)
+	case w != nil:
+		m.queueAgain(w, c)
+	case len(k.holds)+len(k.queue) > 0 && k.slots != slots:
+		m.answerWith(c, Reply{Code: Mismatch, Slots: k.slots})
+	default:
+		m.acquireFresh(now, k, c, slots)
+	}
+}
+
+func (m *model) originOf(c *Command) Origin {
+	if c.Origin != nil {
+		return *c.Origin
+	}
+	return m.sessions[c.Session]
+}
+
+// grantAgain repeats a grant to whoever asks with its ticket.
+func (m *model) grantAgain(now Time, h *claim, c *Command) {
+	if m.originOf(c).Identity != h.origin.Identity {
+		m.answer(c, NotAllowed)
+		return
+	}
+	m.moveGrant(h, c.Session)
+	m.answerWith(c, Reply{Code: Granted, Token: h.token, Lease: h.limit.Sub(now)})
+}
+
+// moveGrant gives a grant to a session that proved to know of it.
+func (m *model) moveGrant(h *claim, to Session) {
+	m.ask(h)
+	m.change(h, func() { h.session, h.grace, h.bound = to, Never, Never })
+}
+
+// queueAgain gives a waiter to whoever asks with its ticket. The wait goes on,
+// even for one that says Try.
+func (m *model) queueAgain(w *claim, c *Command) {
+	if m.originOf(c).Identity != w.origin.Identity {
+		m.answer(c, NotAllowed)
+		return
+	}
+	m.tell(Reply{To: w.session, Ref: w.ref, Op: OpAcquire, Code: Cancelled, Key: w.key.name, Ticket: w.ticket})
+	m.ask(w)
+	m.change(w, func() { w.session, w.ref, w.grace = c.Session, c.Ref, Never })
+	m.queued(w, c)
+}
+
+func (m *model) queued(w *claim, c *Command) {
+	m.answerWith(c, Reply{Code: Queued, Position: uint32(slices.Index(w.key.queue, w) + 1)})
+}
+
+func (m *model) acquireFresh(now Time, k *mkey, c *Command, slots uint16) {
+	atOnce := len(k.queue) == 0 && k.fits(c.Flags, slots)
+	full := len(k.queue) == 0 && len(k.holds) == MaxHolders && c.Flags&Shared != 0 && k.holds[0].flags&Shared != 0
+	if !atOnce && !full && c.Flags&Try != 0 {
+		m.answerWith(c, Reply{Code: NotGranted, Held: true})
+		return
+	}
+	limit := m.limit(k, c, atOnce, full)
+	if limit != 0 {
+		m.advance(now, 0)
+		limit = m.limit(k, c, atOnce, full)
+	}
+	if limit != 0 {
+		m.answer(c, limit)
+		return
+	}
+	m.keys[string(k.name)] = k
+	k.slots = slots
+	w := m.newClaim(now, k, c)
+	if atOnce {
+		m.grant(now, w)
+	} else {
+		m.enqueue(now, w, c)
+	}
+}
+
+// limit names the limit that a fresh acquire would pass, 0 for none.
+func (m *model) limit(k *mkey, c *Command, atOnce, full bool) Code {
+	s := m.stats()
+	switch {
+	case full:
+		return LimitHolders
+	case atOnce && len(k.holds) == 0 && s.Keys >= m.cfg.MaxKeys:
+		return LimitKeys
+	case atOnce && len(k.holds) == 0 && s.KeyBytes+int64(len(k.name)) > m.cfg.MaxKeyBytes:
+		return LimitKeyBytes
+	case atOnce:
+		return 0
+	case m.pending(c.Session) >= m.cfg.MaxPending:
+		return LimitPending
+	case len(k.queue) >= m.cfg.MaxWaitersPerKey:
+		return LimitKeyWaiters
+	case s.Waiters >= m.cfg.MaxWaiters:
+		return LimitWaiters
+	}
+	return 0
+}
+
+// pending counts the waiters of a session.
+func (m *model) pending(s Session) (n int) {
+	for _, k := range m.keys {
+		for _, w := range k.queue {
+			if w.session == s {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (m *model) newClaim(now Time, k *mkey, c *Command) *claim {
+	w := &claim{key: k, session: c.Session, ref: c.Ref, origin: m.originOf(c), ticket: c.Ticket,
+		flags: c.Flags & (Shared | Bound | Contended), lease: cmp.Or(c.Lease, m.cfg.DefaultLease),
+		since: now, limit: Never, grace: Never, bound: Never}
+	if c.Wait > 0 {
+		w.limit = now.Add(c.Wait)
+	}
+	return w
+}
+
+func (m *model) enqueue(now Time, w *claim, c *Command) {
+	m.ask(w)
+	m.sets++
+	w.set = m.sets
+	w.key.queue = append(w.key.queue, w)
+	if !w.ticket.IsZero() {
+		m.event(Event{Kind: EventEnqueue, Key: w.key.name, Ticket: w.ticket, Lease: w.lease, Wait: c.Wait,
+			Slots: w.key.slots, Flags: w.flags, Origin: &w.origin})
+	}
+	m.queued(w, c)
+	for _, h := range w.key.holds {
+		if h.flags&Contended != 0 {
+			m.contended(h)
+		}
+	}
+}
+
+func (m *model) release(now Time, k *mkey, c *Command) {
+	h := k.holder(c.Token)
+	if h == nil {
+		m.answerWith(c, Reply{Code: NotHolder, Token: c.Token})
+		return
+	}
+	m.answerWith(c, Reply{Code: Released, Token: c.Token})
+	m.endGrant(now, h, ByRelease, atRequest(now))
+}
+
+func (m *model) extend(now Time, k *mkey, c *Command) {
+	h := k.holder(c.Token)
+	if h == nil {
+		m.answerWith(c, Reply{Code: NotHolder, Token: c.Token})
+		return
+	}
+	lease := cmp.Or(c.Lease, m.cfg.DefaultLease)
+	m.change(h, func() {
+		h.limit = now.Add(lease)
+		if c.Flags&Stay == 0 {
+			m.moveGrant(h, c.Session)
+		}
+	})
+	m.event(Event{Kind: EventExtend, Key: k.name, Token: h.token, Lease: lease})
+	m.answerWith(c, Reply{Code: Extended, Token: h.token, Lease: lease})
+}
+
+// cancel withdraws the session's oldest waiter of a Ref. What is due on that
+// waiter's key comes first, and may leave the next oldest.
+func (m *model) cancel(now Time, c *Command) {
+	for {
+		w := m.pendingUnder(c)
+		if w == nil {
+			m.answer(c, NothingPending)
+			return
+		}
+		m.settle(now, w.key)
+		if m.pendingUnder(c) == w && w.end() <= now {
+			m.end(now, w)
+		}
+		m.forget(w.key)
+		if m.pendingUnder(c) == w {
+			m.withdraw(now, w, c, CancelDone, ByCancel)
+			return
+		}
+	}
+}
+
+func (m *model) pendingUnder(c *Command) (oldest *claim) {
+	for _, k := range m.keys {
+		for _, w := range k.queue {
+			if w.session == c.Session && w.ref == c.Ref && (oldest == nil || w.asked < oldest.asked) {
+				oldest = w
+			}
+		}
+	}
+	return oldest
+}
+
+// withdraw ends a wait at somebody's request.
+func (m *model) withdraw(now Time, w *claim, c *Command, done Code, why Reason) {
+	m.leave(now, w, why, atRequest(now))
+	m.forget(w.key)
+	m.answer(c, done)
+}
+
+// waiter finds the waiter of a ticket. One that is due, though not at the head,
+// leaves now.
+func (m *model) waiter(now Time, k *mkey, t Ticket) *claim {
+	w := withTicket(k.queue, t)
+	if w != nil && w.end() <= now {
+		m.end(now, w)
+		return nil
+	}
+	return w
+}
+
+func (m *model) cancelTicket(now Time, k *mkey, c *Command) {
+	w, h := m.waiter(now, k, c.Ticket), withTicket(k.holds, c.Ticket)
+	switch {
+	case w == nil && h == nil:
+		m.answer(c, NoSuchTicket)
+	case w != nil && m.originOf(c).Identity != w.origin.Identity,
+		h != nil && m.originOf(c).Identity != h.origin.Identity:
+		m.answer(c, NotAllowed)
+	case w != nil:
+		m.withdraw(now, w, c, CancelDone, ByCancel)
+	default:
+		m.answerWith(c, Reply{Code: AlreadyGranted, Token: h.token})
+	}
+}
+
+func (m *model) removeWaiter(now Time, k *mkey, c *Command) {
+	if w := m.waiter(now, k, c.Ticket); w != nil {
+		m.withdraw(now, w, c, WaiterRemoved, ByRemoval)
+	} else {
+		m.answer(c, NoSuchTicket)
+	}
+}
+
+func (m *model) force(now Time, k *mkey, c *Command) {
+	h := k.holder(c.Token)
+	if h == nil {
+		m.answer(c, HolderChanged)
+		return
+	}
+	m.answerWith(c, Reply{Code: ForceDone, Token: c.Token})
+	m.endGrant(now, h, ByForce, atRequest(now))
+}
+
+// undelivered ends a grant that its client never got, or keeps it for whoever
+// asks with its ticket.
+func (m *model) undelivered(now Time, k *mkey, c *Command) {
+	h := k.holder(c.Token)
+	switch {
+	case h == nil || h.session != c.Session:
+	case h.ticket.IsZero():
+		m.endGrant(now, h, ByWithdrawal, atRequest(now))
+	default:
+		m.change(h, func() { h.session, h.grace, h.bound = 0, now.Add(m.cfg.ReattachGrace), Never })
+	}
+}
+
+// detach ends a session at once for all decisions; then its claims are looked
+// at, what it asked for last first.
+func (m *model) detach(now Time, s Session) {
+	delete(m.sessions, s)
+	var left []*claim
+	for _, k := range m.keys {
+		for _, c := range slices.Concat(k.holds, k.queue) {
+			if c.session == s && (c.token == 0 || c.flags&Bound != 0) {
+				left = append(left, c)
+			}
+		}
+	}
+	slices.SortFunc(left, func(a, b *claim) int { return cmp.Compare(b.asked, a.asked) })
+	for _, c := range left {
+		switch {
+		case c.token == 0 && !c.ticket.IsZero(), c.token != 0 && c.grace == Never:
+			m.disconnect(now, c)
+		case c.token == 0 && slices.Contains(c.key.queue, c):
+			m.leave(now, c, ByDetach, atRequest(now))
+			m.forget(c.key)
+		}
+	}
+}
+
+// disconnect starts the grace of a claim whose session is gone. It goes on
+// where it has started.
+func (m *model) disconnect(now Time, c *claim) {
+	until := now.Add(m.cfg.ReattachGrace)
+	m.change(c, func() {
+		if c.token != 0 {
+			c.bound = min(c.bound, until)
+		} else {
+			c.grace = min(c.grace, until)
+		}
+	})
+}
+
+// stats counts.
+func (m *model) stats() (s Stats) {
+	for name, k := range m.keys {
+		if len(k.holds)+len(k.queue) > 0 {
+			s.Keys++
+			s.KeyBytes += int64(len(name))
+		}
+		s.Held += len(k.holds)
+		s.Waiters += len(k.queue)
+	}
+	s.Highest = Token(8*m.last + uint64(m.cfg.Rank))
+	return s
+}
+
+func (m *model) waitersOn(key []byte) int {
+	if k := m.keys[string(key)]; k != nil {
+		return len(k.queue)
+	}
+	return 0
+}

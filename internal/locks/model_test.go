@@ -1,0 +1,395 @@
+package locks_test
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	. "holdfast/internal/locks"
+)
+
+// model is the lock table written down as plainly as it can be: slices, linear
+// scans, no index and nothing kept that could be counted. It was derived from
+// the contract, not from Table, and is the second opinion on every answer.
+type model struct {
+	cfg      Config
+	last     uint64 // n of the last token
+	asks     uint64 // numbers what sessions ask for
+	sets     uint64 // numbers the deadlines as they are set
+	sessions map[Session]Origin
+	keys     map[string]*mkey
+	replies  []Reply
+	events   []Event
+}
+
+// mkey is one key with what stands on it.
+type mkey struct {
+	name  []byte
+	slots uint16
+	holds []*claim // in the order of their tokens
+	queue []*claim // in the order of their arrival
+}
+
+// claim is one waiter or one holder.
+type claim struct {
+	key     *mkey
+	session Session
+	ref     uint64
+	origin  Origin
+	ticket  Ticket
+	flags   Flags
+	lease   time.Duration
+	token   Token // 0 while it waits
+	since   Time
+	limit   Time   // end of the wait or the lease
+	grace   Time   // waiter: when it leaves for want of a session; holder: when it is given up as undelivered
+	bound   Time   // Bound holder without a session: when it ends
+	asked   uint64 // when its session asked for it, or got it
+	set     uint64 // when its end was set
+}
+
+func newModel(cfg Config) *model {
+	return &model{cfg: cfg, sessions: map[Session]Origin{}, keys: map[string]*mkey{}}
+}
+
+// end says when the claim ends by itself.
+func (c *claim) end() Time { return min(c.limit, c.grace, c.bound) }
+
+// change alters a claim; where that moves its end, the new one is set now, after
+// all that were set before.
+func (m *model) change(c *claim, alter func()) {
+	before := c.end()
+	alter()
+	if c.end() != before {
+		m.sets++
+		c.set = m.sets
+	}
+}
+
+func (m *model) reset() { m.replies, m.events = m.replies[:0], m.events[:0] }
+
+func (m *model) event(e Event) { m.events = append(m.events, e) }
+
+// ask numbers c as the last that its session asked for.
+func (m *model) ask(c *claim) {
+	m.asks++
+	c.asked = m.asks
+}
+
+// tell sends r unless its session is gone.
+func (m *model) tell(r Reply) {
+	if m.connected(r.To) != 0 {
+		m.replies = append(m.replies, r)
+	}
+}
+
+func (m *model) answer(c *Command, code Code) {
+	m.answerWith(c, Reply{Code: code})
+}
+
+// answerWith is an answer that says more than its code.
+func (m *model) answerWith(c *Command, r Reply) {
+	r.To, r.Ref, r.Op, r.Key, r.Ticket = c.Session, c.Ref, c.Op, bytes.Clone(c.Key), c.Ticket
+	m.tell(r)
+}
+
+// clock is the token clock at now.
+func (m *model) clock(now Time) uint64 { return m.cfg.ClockAtZero + uint64(now)/500 }
+
+func (m *model) nextToken(now Time) Token {
+	m.last = max(m.last+1, m.clock(now))
+	return Token(8*m.last + uint64(m.cfg.Rank))
+}
+
+func (m *model) activate(now Time, floor Token) Token {
+	m.last = max(m.last, uint64(floor)/8)
+	epoch := m.nextToken(now)
+	m.event(Event{Kind: EventEpoch, Token: epoch})
+	return epoch
+}
+
+// do decides one command.
+func (m *model) do(now Time, c *Command) {
+	switch c.Op {
+	case OpAttach:
+		m.sessions[c.Session] = *c.Origin
+	case OpDetach:
+		m.detach(now, c.Session)
+	case OpCancel:
+		m.cancel(now, c)
+	default:
+		if code := m.badArgument(c); code != 0 {
+			m.answer(c, code)
+			return
+		}
+		k := m.key(c.Key)
+		m.settle(now, k)
+		m.onKey(now, k, c)
+		m.forget(k)
+	}
+}
+
+// badArgument finds what is wrong whatever stands on the key.
+func (m *model) badArgument(c *Command) Code {
+	acquire := c.Op == OpAcquire
+	switch {
+	case acquire && (len(c.Key) == 0 || len(c.Key) > MaxKeyLength):
+		return BadKey
+	case (acquire || c.Op == OpExtend) && (c.Lease < 0 || c.Lease > m.cfg.MaxLease):
+		return BadLease
+	case acquire && c.Wait < 0:
+		return BadWait
+	case acquire && c.Flags&Shared != 0 && c.Slots > 1:
+		return BadSlots
+	case acquire && c.Flags&Retry != 0 && c.Ticket.IsZero():
+		return BadRetry
+	}
+	return 0
+}
+
+func (m *model) onKey(now Time, k *mkey, c *Command) {
+	switch c.Op {
+	case OpAcquire:
+		m.acquire(now, k, c)
+	case OpRelease:
+		m.release(now, k, c)
+	case OpExtend:
+		m.extend(now, k, c)
+	case OpCancelTicket:
+		m.cancelTicket(now, k, c)
+	case OpUndelivered:
+		m.undelivered(now, k, c)
+	case OpForce:
+		m.force(now, k, c)
+	case OpRemoveWaiter:
+		m.removeWaiter(now, k, c)
+	}
+}
+
+// key finds a key, or makes one on which nothing stands yet.
+func (m *model) key(name []byte) *mkey {
+	if k := m.keys[string(name)]; k != nil {
+		return k
+	}
+	k := &mkey{name: bytes.Clone(name)}
+	m.keys[string(name)] = k
+	return k
+}
+
+// forget drops a key on which nothing stands.
+func (m *model) forget(k *mkey) {
+	if len(k.holds)+len(k.queue) == 0 {
+		delete(m.keys, string(k.name))
+	}
+}
+
+func (k *mkey) holder(t Token) *claim {
+	for _, h := range k.holds {
+		if h.token == t {
+			return h
+		}
+	}
+	return nil
+}
+
+func withTicket(list []*claim, t Ticket) *claim {
+	for _, c := range list {
+		if c.ticket == t && !t.IsZero() {
+			return c
+		}
+	}
+	return nil
+}
+
+// sooner orders what falls due: by instant, then ends of leases before ends of
+// waits, then in the order in which the deadlines were set.
+func sooner(a, b *claim) bool {
+	switch {
+	case b == nil:
+		return true
+	case a.end() != b.end():
+		return a.end() < b.end()
+	case (a.token != 0) != (b.token != 0):
+		return a.token != 0
+	}
+	return a.set < b.set
+}
+
+func soonest(first *claim, list []*claim) *claim {
+	for _, c := range list {
+		if sooner(c, first) {
+			first = c
+		}
+	}
+	return first
+}
+
+// first finds what ends first of all; nil if nothing stands in the table.
+func (m *model) first() (first *claim) {
+	for _, k := range m.keys {
+		first = soonest(soonest(first, k.holds), k.queue)
+	}
+	return first
+}
+
+func (m *model) next() Time {
+	if c := m.first(); c != nil {
+		return c.end()
+	}
+	return Never
+}
+
+// due finds what has to happen on a key before a command is decided: of its
+// holders and the head of its queue, what ended first. A waiter further back
+// changes nothing for anyone else, and is left to advance.
+func (k *mkey) due(now Time) *claim {
+	c := soonest(soonest(nil, k.holds), k.queue[:min(len(k.queue), 1)])
+	if c == nil || c.end() > now {
+		return nil
+	}
+	return c
+}
+
+// settle does what is due on a key.
+func (m *model) settle(now Time, k *mkey) {
+	for c := k.due(now); c != nil; c = k.due(now) {
+		m.end(now, c)
+	}
+}
+
+// advance does what fell due by now on the whole table, at most most of it
+// (0 = all).
+func (m *model) advance(now Time, most int) {
+	for done := 0; most == 0 || done < most; done++ {
+		c := m.first()
+		if c == nil || c.end() > now {
+			return
+		}
+		m.end(now, c)
+		m.forget(c.key)
+	}
+}
+
+// end takes a claim out because its time is over.
+func (m *model) end(now Time, c *claim) {
+	switch at := c.end(); {
+	case c.token != 0 && c.grace <= min(c.limit, c.bound):
+		m.endGrant(now, c, ByWithdrawal, at)
+	case c.token != 0:
+		m.endGrant(now, c, ByExpiry, at)
+	default:
+		m.leave(now, c, c.giveUp(), at)
+	}
+}
+
+// giveUp says why a waiter that is due leaves.
+func (c *claim) giveUp() Reason {
+	if c.limit <= c.grace {
+		return ByTimeout
+	}
+	return ByDetach
+}
+
+// endGrant ends a grant and hands the key on; it was free from then on.
+func (m *model) endGrant(now Time, c *claim, why Reason, from Time) {
+	c.key.holds = without(c.key.holds, c)
+	m.event(Event{Kind: EventEnd, Key: c.key.name, Token: c.token, Reason: why})
+	if why == ByExpiry || why == ByForce {
+		m.tell(Reply{To: c.session, Code: Lost, Reason: why, Key: c.key.name, Token: c.token})
+	}
+	m.handOn(now, c.key, from)
+}
+
+// leave takes a waiter out of the queue; those behind it may fit from then on.
+func (m *model) leave(now Time, c *claim, why Reason, from Time) {
+	m.drop(now, c, why)
+	m.handOn(now, c.key, from)
+}
+
+// drop takes a waiter out and answers it.
+func (m *model) drop(now Time, c *claim, why Reason) {
+	c.key.queue = without(c.key.queue, c)
+	r := Reply{To: c.session, Ref: c.ref, Op: OpAcquire, Key: c.key.name, Ticket: c.ticket}
+	switch why {
+	case ByTimeout:
+		r.Code, r.Waited = NotGranted, now.Sub(c.since)
+		m.tell(r)
+	case ByCancel, ByRemoval:
+		r.Code = Cancelled
+		m.tell(r)
+	}
+	if !c.ticket.IsZero() {
+		m.event(Event{Kind: EventDequeue, Key: c.key.name, Ticket: c.ticket, Reason: why})
+	}
+}
+
+// atRequest is the instant from which a request makes room: all that is due by
+// now came before it.
+func atRequest(now Time) Time { return now + 1 }
+
+// handOn grants to the head of the queue as long as it fits. There was room
+// from an instant on that may lie before now: who had given up by then is told
+// so, whoever still waited then gets the key.
+func (m *model) handOn(now Time, k *mkey, from Time) {
+	for len(k.queue) > 0 {
+		switch c := k.queue[0]; {
+		case c.end() < from:
+			m.drop(now, c, c.giveUp())
+		case m.abandoned(c):
+			m.drop(now, c, ByDetach)
+		case k.fits(c.flags, k.slots):
+			k.queue = k.queue[1:]
+			m.grant(now, c)
+		default:
+			return
+		}
+	}
+}
+
+// abandoned says whether nobody is left to ask for what c waits for.
+func (m *model) abandoned(c *claim) bool {
+	return m.connected(c.session) == 0 && c.ticket.IsZero()
+}
+
+// fits says whether one more may hold the key, whoever waits.
+func (k *mkey) fits(flags Flags, slots uint16) bool {
+	switch {
+	case len(k.holds) == 0:
+		return true
+	case slots > 1:
+		return len(k.holds) < int(slots)
+	}
+	return flags&Shared != 0 && k.holds[0].flags&Shared != 0 && len(k.holds) < MaxHolders
+}
+
+// grant makes c a holder, who waited since c.since.
+func (m *model) grant(now Time, c *claim) {
+	waited := now.Sub(c.since)
+	if m.connected(c.session) == 0 {
+		m.disconnect(now, c)
+		c.session = 0 // it is not that session's to have: nobody told it
+	}
+	c.token = m.nextToken(now)
+	m.ask(c)
+	c.since, c.limit = now, now.Add(c.lease)
+	m.sets++
+	c.set = m.sets
+	c.key.holds = append(c.key.holds, c)
+	m.event(Event{Kind: EventGrant, Key: c.key.name, Token: c.token, Lease: c.lease, Slots: c.key.slots,
+		Flags: c.flags, Ticket: c.ticket, Origin: &c.origin})
+	m.tell(Reply{To: c.session, Ref: c.ref, Op: OpAcquire, Code: Granted, Key: c.key.name, Token: c.token,
+		Lease: c.lease, Waited: waited, Ticket: c.ticket})
+	if c.flags&Contended != 0 && len(c.key.queue) > 0 {
+		m.contended(c)
+	}
+}
+
+func (m *model) contended(holder *claim) {
+	m.tell(Reply{To: holder.session, Code: ContendedPush, Key: holder.key.name, Token: holder.token,
+		Waiters: uint32(len(holder.key.queue))})
+}
+
+func without(list []*claim, c *claim) []*claim {
+	i := slices.Index(list, c)
+	return slices.Delete(list, i, i+1)
+}
