@@ -8,14 +8,13 @@ func (t *Table) acquire(now Time, c *Command, fx *Effects) {
 		c.answer(code, fx)
 		return
 	}
-	hash := t.hashKey(c.Key)
-	eid := t.settled(now, c.Key, hash, fx)
+	eid := t.settled(now, c, fx)
 	if eid == 0 { // nothing stands on the key, so no ticket of it does
 		if code := t.overKeyLimit(now, c, fx); code != 0 {
 			c.answer(code, fx)
 			return
 		}
-		t.grantNew(now, c, place{hash: hash}, fx)
+		t.grantNew(now, c, place{hash: c.hash}, fx)
 		return
 	}
 	if id := t.findTicket(eid, c.Ticket); id != 0 {
@@ -23,8 +22,8 @@ func (t *Table) acquire(now Time, c *Command, fx *Effects) {
 			t.repeat(now, c, id, fx)
 			return
 		}
-		if eid = t.find(c.Key, hash); eid == 0 { // the attempt was all that stood here
-			t.grantNew(now, c, place{hash: hash}, fx)
+		if eid = t.find(c.Key, c.hash); eid == 0 { // the attempt was all that stood here
+			t.grantNew(now, c, place{hash: c.hash}, fx)
 			return
 		}
 	}

@@ -23,6 +23,7 @@ func (t *Table) Do(now Time, c *Command, fx *Effects) {
 	default:
 		panic("locks: unknown op")
 	}
+	c.hashed = false // the caller may put another key into it
 }
 
 // Advance does what fell due by now in the order of deadlines, at most limit
@@ -46,7 +47,7 @@ func (t *Table) withHolder(now Time, c *Command, fx *Effects) {
 		c.answer(BadLease, fx)
 		return
 	}
-	eid := t.settled(now, c.Key, t.hashKey(c.Key), fx)
+	eid := t.settled(now, c, fx)
 	var id uint32
 	if eid != 0 {
 		id = t.findHolder(eid, c.Token)
@@ -124,7 +125,7 @@ func (t *Table) answered(now Time, id uint32, fx *Effects) bool {
 }
 
 func (t *Table) cancelTicket(now Time, c *Command, fx *Effects) {
-	eid := t.settled(now, c.Key, t.hashKey(c.Key), fx)
+	eid := t.settled(now, c, fx)
 	var id uint32
 	if eid != 0 {
 		id = t.findTicket(eid, c.Ticket)

@@ -1,11 +1,14 @@
 package locks
 
-// settled does what is due on key by now and returns its entry, 0 if nothing
-// stands on it (any more). Of the waiters only those at the head of the queue
+// settled does what is due on c's key by now and returns its entry, 0 if
+// nothing stands on it (any more). It hashes the key if Prefetch has not. Of the waiters only those at the head of the queue
 // are looked at: one further back that is due changes nothing for others, and
 // is dealt with when it is named itself, comes to the head, or is swept.
-func (t *Table) settled(now Time, key []byte, hash uint32, fx *Effects) uint32 {
-	eid := t.find(key, hash)
+func (t *Table) settled(now Time, c *Command, fx *Effects) uint32 {
+	if !c.hashed {
+		c.hash, c.hashed = t.hashKey(c.Key), true
+	}
+	eid := t.find(c.Key, c.hash)
 	if eid != 0 && !t.settle(now, eid, fx) {
 		return 0
 	}

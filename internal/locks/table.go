@@ -22,6 +22,8 @@ type Table struct {
 	keyBytes int64
 	waiters  int
 
+	prefetched uint32 // see Prefetch
+
 	ev Event // scratch of the decider: an Event on the stack would escape
 }
 

@@ -83,6 +83,9 @@ type Command struct {
 	Wait    time.Duration // time in the queue; 0 = no bound; negative = BadWait
 	Ticket  Ticket
 	Origin  *Origin // attach: required; acquire: instead of the session's, may be nil
+
+	hash   uint32 // of Key, where Prefetch has seen it
+	hashed bool
 }
 
 // Origin says where a session comes from, for people who look and for the

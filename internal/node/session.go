@@ -40,6 +40,7 @@ func (s *Session) Do(batch []locks.Command) {
 	n := s.node
 	n.mu.Lock()
 	now := n.clock.now()
+	n.table.Prefetch(batch)
 	for i := range batch {
 		c := &batch[i]
 		c.Session = s.id
