@@ -1,0 +1,32 @@
+package native
+
+import "sync"
+
+// bufferBytes is the room of one buffer: at least one frame of the largest
+// size, and with its header one allocation of 16 KiB.
+const bufferBytes = 16<<10 - 48
+
+// buffer holds bytes on their way in or out. A connection has one only while
+// there are bytes in it: see BenchmarkIdleConnection for what that saves.
+type buffer struct {
+	next *buffer // output: the one after it
+
+	start, end int // the bytes in use
+	counted    int // output: how many of the bytes count towards OutputLimit
+	late       int // output: answers that fell due on their own
+
+	b [bufferBytes]byte
+}
+
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+func takeBuffer() *buffer { return buffers.Get().(*buffer) }
+
+func giveBuffer(b *buffer) {
+	b.next, b.start, b.end, b.counted, b.late = nil, 0, 0, 0, 0
+	buffers.Put(b)
+}
+
+func (b *buffer) bytes() []byte { return b.b[b.start:b.end] }
+
+func (b *buffer) room() int { return bufferBytes - b.end }

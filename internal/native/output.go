@@ -1,0 +1,180 @@
+package native
+
+import (
+	"net"
+	"syscall"
+
+	"holdfast/wire"
+)
+
+// output is the writing side of a connection: the frames that were not handed
+// to the socket yet, in buffers of whole frames. All of it is guarded by
+// conn.mu, but what belongs to the writer's role.
+type output struct {
+	// Static after construction.
+	nc  net.Conn
+	raw syscall.RawConn       // nil: not a plain TCP connection
+	try func(fd uintptr) bool // tryWrite, made once
+
+	// Owned by whoever has the writer's role.
+	chunk []byte
+	n     int
+	err   error
+
+	// Guarded by conn.mu.
+	head, tail *buffer
+	size       int           // bytes in the buffers
+	counted    int           // of those, the ones that count towards OutputLimit
+	late       int           // answers that fell due on their own, not taken by a writer yet
+	writing    bool          // somebody has the writer's role
+	closed     bool          // the role is the reader's for good, or for nobody
+	failed     bool          // a write failed: nothing more can be written
+	free       chan struct{} // closed when the role is given up; nil: nobody waits for that
+}
+
+// weight says how a frame counts.
+type weight uint8
+
+const (
+	counts  weight = iota // an answer at once to a request: towards OutputLimit
+	pends                 // an answer that fell due on its own: as pending, until a writer takes it
+	nothing               // advice, and what is made only as the socket takes it
+)
+
+// add appends a frame.
+func (o *output) add(r *wire.Reply, w weight) {
+	o.appendTo(o.roomFor(frameBound(r)), r, w)
+}
+
+// addIfRoom does so unless that takes another buffer.
+func (o *output) addIfRoom(r *wire.Reply, w weight) bool {
+	if o.tail == nil {
+		o.grow()
+	}
+	if o.tail.room() < frameBound(r) {
+		return false
+	}
+	o.appendTo(o.tail, r, w)
+	return true
+}
+
+func (o *output) appendTo(b *buffer, r *wire.Reply, w weight) {
+	n := len(wire.AppendReply(b.b[:b.end], r)) - b.end
+	b.end += n
+	o.size += n
+	switch w {
+	case counts:
+		b.counted += n
+		o.counted += n
+	case pends:
+		b.late++
+		o.late++
+	}
+}
+
+// frameBound is at least the size of r's frame.
+func frameBound(r *wire.Reply) int {
+	const fixed = wire.HeaderBytes + 64 // and all fields of fixed size
+	texts := len(r.Key) + len(r.Message) + len(r.Addr) + len(r.Node) + len(r.Software) + len(r.ActiveNode)
+	return min(fixed+texts, 4+wire.MaxFrameBytes)
+}
+
+// addBytes appends what is at most one frame long.
+func (o *output) addBytes(p []byte) {
+	b := o.roomFor(len(p))
+	n := copy(b.b[b.end:], p)
+	b.end += n
+	o.size += n
+}
+
+func (o *output) roomFor(n int) *buffer {
+	if o.tail == nil || o.tail.room() < n {
+		o.grow()
+	}
+	return o.tail
+}
+
+func (o *output) grow() {
+	b := takeBuffer()
+	if o.tail == nil {
+		o.head = b
+	} else {
+		o.tail.next = b
+	}
+	o.tail = b
+}
+
+// begin gives the writer the bytes to write next. They stay where they are: what
+// is appended meanwhile goes behind them.
+func (o *output) begin() []byte {
+	o.late -= o.head.late
+	o.head.late = 0
+	return o.head.bytes()
+}
+
+// wrote takes n bytes off the head.
+func (o *output) wrote(n int) {
+	b := o.head
+	b.start += n
+	o.size -= n
+	if b.start < b.end {
+		return
+	}
+	o.counted -= b.counted
+	o.late -= b.late
+	if o.head = b.next; o.head == nil {
+		o.tail = nil
+	}
+	giveBuffer(b)
+}
+
+// writeSome writes what the socket takes of chunk without waiting.
+func (o *output) writeSome(chunk []byte) (int, error) {
+	o.chunk = chunk
+	err := o.raw.Write(o.try)
+	o.chunk = nil
+	if err != nil {
+		return 0, err
+	}
+	return o.n, o.err
+}
+
+func (o *output) tryWrite(fd uintptr) bool {
+	o.n, _, o.err = writeNow(fd, o.chunk)
+	return true
+}
+
+// giveUp ends the writer's role.
+func (o *output) giveUp() {
+	o.writing = false
+	if o.free != nil {
+		close(o.free)
+		o.free = nil
+	}
+}
+
+// unsentGrants calls f for every grant whose frame was not wholly written.
+func (o *output) unsentGrants(f func(key []byte, token uint64)) {
+	for b := o.head; b != nil; b = b.next {
+		for at := 0; at < b.end; {
+			var r wire.Reply
+			n, err := r.Decode(b.b[at:b.end])
+			if err != nil || n == 0 {
+				return // not frames: an answer to another protocol
+			}
+			if at += n; at > b.start && r.Op == wire.OpAcquire && r.Status == wire.StatusGranted {
+				f(r.Key, r.Token)
+			}
+		}
+	}
+}
+
+// drop gives all buffers back.
+func (o *output) drop() {
+	for o.head != nil {
+		next := o.head.next
+		giveBuffer(o.head)
+		o.head = next
+	}
+	o.tail, o.size, o.counted, o.late = nil, 0, 0, 0
+}

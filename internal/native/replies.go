@@ -1,0 +1,84 @@
+package native
+
+import (
+	"holdfast/internal/locks"
+	"holdfast/wire"
+)
+
+// cancelling is a cancel that the table has not answered yet. The table's reply
+// names the acquire, not the cancel.
+type cancelling struct {
+	id    uint32
+	quiet bool // no client asked: the node stops
+}
+
+// Push takes a reply of the table. The node calls it under its mutex.
+func (c *conn) Push(r *locks.Reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var frame wire.Reply
+	told := c.srv.messages.frame(r, &frame)
+	frame.ID = ref(r.Ref).id()
+	switch r.Op {
+	case locks.OpAcquire:
+		c.pushAcquire(r, &frame)
+	case locks.OpCancel:
+		asked := c.cancels[0]
+		c.cancels = c.cancels[1:]
+		if !asked.quiet {
+			frame.ID, frame.Key = asked.id, nil
+			c.out.add(&frame, counts)
+		}
+	case 0: // a push: advice, which must not fill the output
+		if told && c.out.size <= c.srv.cfg.OutputLimit {
+			c.out.add(&frame, nothing)
+		}
+	default:
+		c.out.add(&frame, counts)
+	}
+}
+
+// pushAcquire takes the answer to an acquire, or the note that it waits.
+func (c *conn) pushAcquire(r *locks.Reply, frame *wire.Reply) {
+	ref := ref(r.Ref)
+	if r.Code == locks.Queued {
+		c.pending.queue(ref, r.Key)
+		return
+	}
+	switch {
+	case r.Held && ref&triedBit != 0: // it would have had to wait
+		c.srv.messages.limit(frame)
+	case r.Code == locks.Cancelled && c.leaving:
+		moved(frame, wire.OpAcquire)
+	}
+	w := counts
+	if c.pending.settle(ref, r.Key) {
+		w = pends
+	}
+	if ref.id() != 0 || !c.pending.order.hold(ref, frame) {
+		c.out.add(frame, w)
+	}
+}
+
+// moved makes of frame what a node says that is not the active, or not any more.
+func moved(frame *wire.Reply, op wire.Op) {
+	*frame = wire.Reply{Op: op, Status: wire.StatusMoved, ID: frame.ID, Key: frame.Key}
+	if op == wire.OpMoved {
+		frame.Status = wire.StatusPush
+	}
+}
+
+// answer sends what the connection itself has to say to a request.
+func (c *conn) answer(frame *wire.Reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if frame.Op == wire.OpAcquire && frame.ID == 0 && c.pending.order.hold(c.nextRef(0), frame) {
+		return
+	}
+	c.out.add(frame, counts)
+}
+
+// answerError sends an error to request r; the connection may go on.
+func (c *conn) answerError(r *wire.Request, code wire.Code, message string) {
+	c.answer(&wire.Reply{Op: r.Op, Status: wire.StatusError, ID: r.ID, Key: r.Key, Code: code, Message: []byte(message)})
+}
