@@ -24,7 +24,7 @@ type harness struct {
 }
 
 func newHarness(cfg Config, seen *coverage) *harness {
-	h := &harness{table: New(cfg), model: newModel(cfg), seen: seen, every: 1}
+	h := &harness{table: New(cfg), model: newModel(cfg), seen: seen, every: 1, now: 1}
 	h.fx.Record = true
 	h.follower.begin(cfg, 7*time.Second)
 	h.table.Activate(h.now, 0, &h.fx)
