@@ -92,15 +92,16 @@ func (t *Table) leaseOf(c *Command) time.Duration {
 // lasting are the flags of an acquire that stay with its claim.
 const lasting = Shared | Bound | Contended
 
-// describe fills t.ev with what an acquire asks for.
-func (t *Table) describe(kind EventKind, c *Command) *Event {
+// describe fills t.ev with what an acquire asks for, and at with the number of
+// its origin.
+func (t *Table) describe(kind EventKind, c *Command, at *place) *Event {
 	t.ev = Event{
 		Kind: kind, Key: c.Key, Flags: c.Flags & lasting, Slots: max(c.Slots, 1),
 		Lease: t.leaseOf(c), Ticket: c.Ticket, Origin: c.Origin,
 	}
 	if c.Origin == nil {
 		if s := t.session(c.Session); s != nil {
-			t.ev.Origin = t.origins.at(s.origin)
+			at.origin, t.ev.Origin = s.origin, t.origins.at(s.origin)
 		}
 	}
 	return &t.ev
@@ -108,7 +109,7 @@ func (t *Table) describe(kind EventKind, c *Command) *Event {
 
 // grantNew grants an acquire that did not have to wait.
 func (t *Table) grantNew(now Time, c *Command, at place, fx *Effects) {
-	e := t.describe(EventGrant, c)
+	e := t.describe(EventGrant, c, &at)
 	e.Token = t.nextToken(now)
 	at = t.commit(now, at, fx)
 	t.moveTo(at.claim, c.Session)
@@ -128,9 +129,9 @@ func (t *Table) enqueue(now Time, c *Command, eid uint32, fx *Effects) {
 		t.acquire(now, c, fx)
 		return
 	}
-	e := t.describe(EventEnqueue, c)
-	e.Wait = c.Wait
-	at := t.commit(now, place{entry: eid}, fx)
+	at := place{entry: eid}
+	t.describe(EventEnqueue, c, &at).Wait = c.Wait
+	at = t.commit(now, at, fx)
 	t.claims.at(at.claim).id = c.Ref
 	t.moveTo(at.claim, c.Session)
 	k := t.entries.at(eid)

@@ -3,9 +3,10 @@ package locks
 // place is what the decider knows of where an event belongs, so that folding
 // it need not look it up again. Zero fields are unknown, or do not exist yet.
 type place struct {
-	hash  uint32 // of the key, where entry is 0
-	entry uint32
-	claim uint32
+	hash   uint32 // of the key, where entry is 0
+	entry  uint32
+	claim  uint32
+	origin uint32
 }
 
 // commit folds t.ev into the state and records it: the only way in which the
@@ -106,7 +107,7 @@ func (t *Table) fold(now Time, e *Event, at place) place {
 			at.entry = t.newEntry(e.Key, at.hash, e.Slots)
 		}
 		if at.claim == 0 {
-			at.claim = t.newClaim(e, at.entry)
+			at.claim = t.newClaim(e, at)
 		} else {
 			t.unqueue(at.claim)
 		}
@@ -122,7 +123,7 @@ func (t *Table) fold(now Time, e *Event, at place) place {
 		if at.entry == 0 {
 			at.entry = t.newEntry(e.Key, at.hash, e.Slots)
 		}
-		at.claim = t.newClaim(e, at.entry)
+		at.claim = t.newClaim(e, at)
 		t.queue(now, e, at)
 	case EventDequeue:
 		t.unqueue(at.claim)
@@ -137,12 +138,16 @@ func (t *Table) fold(now Time, e *Event, at place) place {
 
 // newClaim makes a claim that is neither waiter nor holder yet. Its session is
 // none: whoever has one links it afterwards.
-func (t *Table) newClaim(e *Event, eid uint32) uint32 {
+func (t *Table) newClaim(e *Event, at place) uint32 {
 	id := t.claims.alloc()
 	c := t.claims.at(id)
-	c.entry, c.ticket, c.flags, c.grace = eid, e.Ticket, e.Flags, Never
+	c.entry, c.ticket, c.flags, c.grace = at.entry, e.Ticket, e.Flags, Never
 	c.lease = millis(e.Lease)
-	c.origin = t.origins.keep(e.Origin)
+	if at.origin != 0 {
+		c.origin = t.origins.again(at.origin)
+	} else {
+		c.origin = t.origins.keep(e.Origin)
+	}
 	return id
 }
 

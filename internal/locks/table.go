@@ -89,8 +89,16 @@ func (t *Table) Stats() Stats {
 	}
 }
 
+// keptEffects bounds the replies, events and kilobytes of keys for which an
+// Effects keeps its memory: a storm is no reason to keep it for good.
+const keptEffects = 1 << 13
+
 // Reset empties fx for the next batch, keeping its memory, Record and Seq.
 func (fx *Effects) Reset() {
+	if cap(fx.Replies) > keptEffects || cap(fx.Events) > keptEffects || cap(fx.keys) > keptEffects<<10 {
+		*fx = Effects{Record: fx.Record, Seq: fx.Seq}
+		return
+	}
 	fx.Replies = fx.Replies[:0]
 	clear(fx.Events) // they point to origins
 	fx.Events = fx.Events[:0]

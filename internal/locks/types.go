@@ -10,9 +10,13 @@ type Time int64
 // Never is after every other instant.
 const Never = Time(1<<63 - 1)
 
-// Add returns t + d, or Never where that would overflow.
+// farthest is the last instant that is told from Never, 73 years after zero:
+// beyond it nobody waits for the difference, and twice as much fits its type.
+const farthest = Never / 4
+
+// Add returns t + d, or Never where that is more than 73 years after zero.
 func (t Time) Add(d time.Duration) Time {
-	if d > 0 && t > Never-Time(d) {
+	if d > 0 && Time(d) > farthest-t {
 		return Never
 	}
 	return t + Time(d)

@@ -16,15 +16,18 @@ func (t *Table) View(now Time, key []byte, maxHolders, maxWaiters int) KeyView {
 	k := t.entries.at(eid)
 	v.Mode, v.Slots = t.mode(k), k.slots
 	v.HoldersTotal, v.WaitersTotal = int(k.holders), int(k.waiters)
+	holders := make([]*claim, 0, k.holders)
 	t.eachHolder(k, func(_ uint32, c *claim) bool {
+		holders = append(holders, c)
+		return true
+	})
+	slices.SortFunc(holders, func(a, b *claim) int { return cmp.Compare(a.id, b.id) })
+	for _, c := range holders[:min(len(holders), maxHolders)] {
 		v.Holders = append(v.Holders, HolderView{
 			Origin: *t.origins.at(c.origin), Session: c.session, Token: Token(c.id), Ticket: c.ticket,
 			Shared: c.flags&Shared != 0, Since: c.since, Lease: max(c.deadline.Sub(now), 0),
 		})
-		return true
-	})
-	slices.SortFunc(v.Holders, func(a, b HolderView) int { return cmp.Compare(a.Token, b.Token) })
-	v.Holders = v.Holders[:min(len(v.Holders), maxHolders)]
+	}
 	for id := k.qhead; id != 0 && len(v.Waiters) < maxWaiters; id = t.claims.at(id).next {
 		v.Waiters = append(v.Waiters, t.viewWaiter(now, t.claims.at(id), len(v.Waiters)+1))
 	}
