@@ -204,7 +204,9 @@ func TestLongTextsOfRepliesAreCut(t *testing.T) {
 			}
 		}
 	}
-	mustPanic(t, func() { AppendReply(nil, &Reply{Op: OpAcquire, Status: StatusNotGranted, Key: make([]byte, MaxKeyBytes+1)}) })
+	mustPanic(t, func() {
+		AppendReply(nil, &Reply{Op: OpAcquire, Status: StatusNotGranted, Key: make([]byte, MaxKeyBytes+1)})
+	})
 }
 
 func TestCut(t *testing.T) {
