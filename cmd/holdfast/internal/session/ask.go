@@ -47,6 +47,7 @@ func (e *NoAnswerError) Unwrap() []error { return e.Tries }
 // unless it is merely unavailable for now.
 func Ask(ctx context.Context, addrs []string, cfg Config, req *wire.Request) (Answer, error) {
 	var unsure bool
+	var last *NoAnswerError // of the round before
 	for {
 		missed := &NoAnswerError{}
 		for _, addr := range addrs {
@@ -61,6 +62,10 @@ func Ask(ctx context.Context, addrs []string, cfg Config, req *wire.Request) (An
 			unsure = unsure || errors.Is(err, errUnsure)
 			missed.Tries = append(missed.Tries, err)
 		}
+		if ctx.Err() != nil && last != nil {
+			return Answer{}, last // this round was cut short: it does not know why nobody answers
+		}
+		last = missed
 		select {
 		case <-ctx.Done():
 			return Answer{}, missed
