@@ -1,0 +1,89 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Identity is who a request's secret belongs to.
+type Identity struct {
+	// Name goes into locks.Origin.Identity: only the identity that made a ticket
+	// may claim it.
+	Name string
+	// Operate says that this identity may see the tokens and tickets of others.
+	Operate bool
+}
+
+// anybody is who asks while auth is off.
+var anybody = Identity{Operate: true}
+
+type identityKey struct{}
+
+func identity(r *http.Request) Identity {
+	if id, ok := r.Context().Value(identityKey{}).(Identity); ok {
+		return id
+	}
+	return anybody
+}
+
+// secret returns what r authenticates itself with. A query parameter is no place
+// for it: those end up in logs.
+func secret(r *http.Request) string {
+	if s := r.Header.Get("X-Holdfast-Auth"); s != "" {
+		return s
+	}
+	scheme, s, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(s)
+	}
+	return ""
+}
+
+func (s *Server) authenticate(next http.Handler) http.Handler {
+	if s.cfg.Authenticate == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given := secret(r)
+		id, ok := s.cfg.Authenticate(given)
+		if given == "" || !ok {
+			s.denied(w, r, given != "")
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, id)))
+	})
+}
+
+func (s *Server) denied(w http.ResponseWriter, r *http.Request, tried bool) {
+	detail := "this node asks for an auth token: send it in the header X-Holdfast-Auth, or as Authorization: Bearer"
+	if tried {
+		detail = "the auth token is not one of this node's"
+		if skipped, ok := s.authLog.allow(time.Now()); ok {
+			s.log.Warn("authentication failed", "event", "auth", "remote", s.remote(r), "path", r.URL.Path, "skipped", skipped)
+		}
+	}
+	s.send(w, r, fail(codeUnauthenticated, detail).with("WWW-Authenticate", `Bearer realm="holdfast"`))
+}
+
+// throttle lets one line a second into the log and counts the rest, so that who
+// guesses secrets can't fill the disk.
+type throttle struct {
+	mu      sync.Mutex // guards what follows
+	next    time.Time
+	skipped int
+}
+
+func (t *throttle) allow(now time.Time) (skipped int, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now.Before(t.next) {
+		t.skipped++
+		return 0, false
+	}
+	skipped, t.skipped = t.skipped, 0
+	t.next = now.Add(time.Second)
+	return skipped, true
+}

@@ -1,0 +1,140 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"holdfast/internal/node"
+)
+
+// Config is what the HTTP port needs to know.
+type Config struct {
+	// Node is the node that this port serves. Required.
+	Node *node.Node
+
+	// Log gets requests at debug, authentication failures at warn, faults at
+	// error. nil = none.
+	Log *slog.Logger
+
+	// Authenticate tells whose secret this is. nil = auth is off: everybody may
+	// do everything, and the Host header is checked instead. It is called by many
+	// goroutines at once and must take the same time for any wrong secret.
+	Authenticate func(secret string) (Identity, bool)
+
+	// Hosts are the names that this node goes by: its host name, those it
+	// advertises, its peers'. IP addresses and localhost need not be listed. Ports
+	// are ignored. Only used while auth is off.
+	Hosts []string
+
+	// AllowedHosts are further such names; "*" = any.
+	AllowedHosts []string
+
+	// TrustedOrigins are the origins, as scheme://host[:port], whose pages may
+	// change something although they are not of this port's own origin.
+	TrustedOrigins []string
+
+	// TrustedProxies are the networks whose X-Forwarded-For and
+	// X-Forwarded-Proto are believed.
+	TrustedProxies []netip.Prefix
+
+	// Admit is asked for each new connection, by the accepting goroutine: it must
+	// not block. It returns what to call once the connection is gone, or false to
+	// refuse it. nil = no limit.
+	Admit func(remote net.Addr) (gone func(), ok bool)
+}
+
+// Server is the HTTP port of a node.
+type Server struct {
+	// Static after construction.
+	cfg     Config
+	log     *slog.Logger
+	node    *node.Node
+	origins *originCheck
+	handler http.Handler
+	http    *http.Server
+	// What the node was configured with, for answers.
+	maxLease time.Duration
+	grace    time.Duration
+
+	authLog  throttle
+	admitLog throttle
+
+	stopOnce sync.Once
+	stopping chan struct{} // closed when long polls are to end
+}
+
+// New makes the HTTP port of cfg.Node. An error names what is wrong with cfg.
+func New(cfg Config) (*Server, error) {
+	origins, err := newOriginCheck(cfg.TrustedOrigins)
+	if err != nil {
+		return nil, err
+	}
+	status := cfg.Node.Status()
+	s := &Server{
+		cfg: cfg, log: cfg.Log, node: cfg.Node, origins: origins,
+		maxLease: status.MaxLease, grace: status.ReattachGrace,
+		stopping: make(chan struct{}),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.handler = s.routes()
+	s.http = s.newHTTP()
+	return s, nil
+}
+
+// Handler returns all that the port serves.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+const (
+	headerTimeout = 10 * time.Second // for a whole request header
+	idleTimeout   = 2 * time.Minute  // between two requests of a connection
+	writeSlack    = 30 * time.Second // for the answer, after the longest poll
+
+	// maxHeaderBytes leaves room for a key, an owner and a filter of the longest,
+	// every byte of them escaped. net/http adds 4 KiB.
+	maxHeaderBytes = 16 << 10
+)
+
+// newHTTP makes the http.Server. A time limit on reading as a whole would cut
+// long polls; bodies have their own, see readBody.
+func (s *Server) newHTTP() *http.Server {
+	return &http.Server{
+		Handler:                      s.handler,
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            headerTimeout,
+		IdleTimeout:                  idleTimeout,
+		WriteTimeout:                 bodyTimeout + maxPoll + writeSlack,
+		MaxHeaderBytes:               maxHeaderBytes,
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+}
+
+// Serve accepts connections until Shutdown, and then returns nil. An error is
+// the listener's.
+func (s *Server) Serve(ln net.Listener) error {
+	if err := s.http.Serve(&listener{Listener: ln, server: s}); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}
+
+// EndPolls answers every acquire that waits now, and every later one that would
+// have to: 503, unavailable. It returns at once and may be called twice.
+func (s *Server) EndPolls() { s.stopOnce.Do(func() { close(s.stopping) }) }
+
+// Shutdown ends the long polls, stops accepting and waits until every request
+// is answered. When ctx ends first it cuts off what is left and returns ctx's error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.EndPolls()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		s.http.Close()
+	}
+	return err
+}
