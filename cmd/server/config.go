@@ -1,0 +1,140 @@
+package main
+
+import (
+	"holdfast/internal/locks"
+)
+
+// config is every setting, by its environment variable: HOLDFAST_ and the field's words. docs/configuration.md is
+// made from this struct: the comments become its text, `range`, `oneof` and `form` say what is allowed, and load
+// enforces them. A secret can come from the file that NAME_FILE names, and so can what may change while the program
+// runs, for it cannot see its environment change: both have the tag `file`.
+type config struct {
+	// Where to listen for the native protocol (TCP). Without a host, or with 0.0.0.0 or [::], on every address of the
+	// machine; port 0 takes a free one. Beyond loopback, switch auth on.
+	NativeAddr listenAddr `split_words:"true" default:"127.0.0.1:7620" form:"HOST:PORT"`
+
+	// Where to listen for HTTP: the API and health. As for HOLDFAST_NATIVE_ADDR.
+	HTTPAddr listenAddr `split_words:"true" default:"127.0.0.1:7621" form:"HOST:PORT"`
+
+	// The native address that clients are told to come to. By default the one listened on, unless that is every address.
+	AdvertiseNative reachAddr `split_words:"true" form:"HOST:PORT, not 0.0.0.0 or [::]"`
+
+	// The HTTP addresses that clients are told to come to; of several, the one whose host is the request's. By default the
+	// one listened on, unless that is every address.
+	AdvertiseHTTP []reachURL `split_words:"true" form:"http://HOST:PORT, several separated by commas"`
+
+	// This node's name, in answers and logs. By default the machine's host name.
+	Node nodeName `split_words:"true" form:"1 to 63 letters, digits, dots, hyphens, underscores"`
+
+	// How long an acquire with a ticket keeps its place, and a grant made meanwhile is kept for it, after its connection
+	// broke. 0 gives both up at once.
+	ReattachGrace span `split_words:"true" default:"5s" range:"0s..1h"`
+
+	// A directory, made if its parent exists, where the node keeps the mark that makes fencing tokens rise across
+	// restarts even if the clock is set back. One process at a time can use it. Without one, tokens start at the clock.
+	DataDir path `split_words:"true" form:"a path"`
+
+	// The lease of a lock whose client asks for none. At most HOLDFAST_MAX_LEASE.
+	DefaultLease span `split_words:"true" default:"30s" range:"1ms..1193h"`
+
+	// The longest lease that a client may ask for: how long a client that vanished can block others. Longer ones are refused.
+	MaxLease span `split_words:"true" default:"24h" range:"1ms..1193h"`
+
+	// How many keys may be held or waited for at once; more are refused. A held key takes about 200 bytes of memory.
+	MaxKeys count `split_words:"true" default:"10000000" range:"1..1000000000"`
+
+	// How many bytes all those keys may have together; more are refused.
+	MaxKeyBytes size `split_words:"true" default:"1GiB" range:"1KiB..1TiB"`
+
+	// How many acquires may wait at once; more are refused.
+	MaxWaiters count `split_words:"true" default:"1000000" range:"1..1000000000"`
+
+	// How many acquires may wait for one key; more are refused.
+	MaxWaitersPerKey count `split_words:"true" default:"200000" range:"1..1000000000"`
+
+	// How many connections may be open at once, of both ports together; more are closed as they come. Each needs a file
+	// descriptor (ulimit -n).
+	MaxConnections count `split_words:"true" default:"50000" range:"1..1000000"`
+
+	// How many of them may come from one address. 0 sets no bound: many clients can share one, behind a proxy for instance.
+	MaxConnectionsPerAddress count `split_words:"true" default:"0" range:"0..1000000"`
+
+	// How many requests, queued or with an answer held back, may be pending on one connection; more are refused.
+	MaxPending count `split_words:"true" default:"65536" range:"1..1000000"`
+
+	// How many bytes of answers a connection that does not read may pile up before it is cut.
+	OutputLimit size `split_words:"true" default:"1MiB" range:"64KiB..1GiB"`
+
+	// How long a TCP connection must be silent before it is probed, and the time between probes. Three unanswered ones end
+	// it, and with it the waiting of a client that vanished.
+	Keepalive span `split_words:"true" default:"15s" range:"1s..1h"`
+
+	// A token that every client must show, on both ports. Without one, anyone who reaches a port can take and release locks.
+	AuthToken secret `split_words:"true" file:"true" form:"12 to 1024 printable ASCII characters, no blanks"`
+
+	// Names by which browsers may reach the HTTP port while auth is off, besides localhost, IP addresses, the host name and the
+	// advertised ones; * allows any. It keeps a page of the web from reaching the node through a name of its own.
+	AllowedHosts []hostName `split_words:"true" form:"host names separated by commas, or *"`
+
+	// Other origins whose pages may change something through the HTTP port.
+	TrustedOrigins []origin `split_words:"true" form:"SCHEME://HOST[:PORT], several separated by commas"`
+
+	// Proxies whose X-Forwarded-* headers are believed.
+	TrustedProxies []network `split_words:"true" form:"IP addresses or CIDR ranges separated by commas"`
+
+	// The least level that is logged; debug logs every HTTP request. Read anew at SIGHUP where it comes from a file.
+	LogLevel choice `split_words:"true" default:"info" file:"true" oneof:"debug, info, warn, error"`
+
+	// The form of the log, which goes to standard error.
+	LogFormat choice `split_words:"true" default:"text" oneof:"text, json"`
+
+	// How long a graceful stop may take in all, from the first signal to the end; after it the process exits with
+	// what is left undone. Set the supervisor's own time-out above it.
+	StopTimeout span `split_words:"true" default:"15s" range:"100ms..1h"`
+
+	// How long a stopping node serves on after its readiness has turned to 503, so that load balancers notice first. Less
+	// than HOLDFAST_STOP_TIMEOUT; 0 for none.
+	DrainDelay span `split_words:"true" default:"0s" range:"0s..1h"`
+}
+
+// later names the settings whose function is not part of this version. To set one is a mistake that is told, rather
+// than silently ignored. The change that brings the function removes the entry.
+var later = map[string]string{
+	"HOLDFAST_PEERS":               "clusters are not part of this version",
+	"HOLDFAST_CLUSTER_SECRET":      "clusters are not part of this version",
+	"HOLDFAST_CLUSTER_SECRET_FILE": "clusters are not part of this version",
+	"HOLDFAST_HEARTBEAT":           "clusters are not part of this version",
+	"HOLDFAST_SUSPICION":           "clusters are not part of this version",
+	"HOLDFAST_START_GRACE":         "clusters are not part of this version",
+	"HOLDFAST_TAKEBACK_DELAY":      "clusters are not part of this version",
+	"HOLDFAST_PREEMPT":             "clusters are not part of this version",
+	"HOLDFAST_REPLICATION":         "clusters are not part of this version",
+	"HOLDFAST_HTTP_STANDBY":        "clusters are not part of this version",
+	"HOLDFAST_JOURNAL":             "the journal of held locks is not part of this version",
+	"HOLDFAST_TOKENS_FILE":         "named tokens are not part of this version: use HOLDFAST_AUTH_TOKEN",
+	"HOLDFAST_TLS_CERT":            "TLS is not part of this version",
+	"HOLDFAST_TLS_KEY":             "TLS is not part of this version",
+	"HOLDFAST_TLS_CA":              "TLS is not part of this version",
+	"HOLDFAST_TLS_CLIENT_CA":       "TLS is not part of this version",
+	"HOLDFAST_UI":                  "the dashboard is not part of this version",
+}
+
+// meansOff is the value of a later setting that asks for what is there anyway.
+var meansOff = map[string]string{
+	"HOLDFAST_JOURNAL": "off",
+	"HOLDFAST_UI":      "off",
+}
+
+// table is the part of the settings that bounds the lock table.
+func (c *config) table() locks.Config {
+	t := locks.DefaultConfig()
+	t.DefaultLease = c.DefaultLease.duration()
+	t.MaxLease = c.MaxLease.duration()
+	t.ReattachGrace = c.ReattachGrace.duration()
+	t.MaxKeys = int(c.MaxKeys)
+	t.MaxKeyBytes = int64(c.MaxKeyBytes)
+	t.MaxWaiters = int(c.MaxWaiters)
+	t.MaxWaitersPerKey = int(c.MaxWaitersPerKey)
+	t.MaxPending = int(c.MaxPending)
+	return t
+}
