@@ -54,6 +54,7 @@ var allowed = map[string][]string{
 	// For tests only.
 	"internal/arch": {},
 	"internal/sim":  {"internal/node", "internal/locks", "internal/replica"},
+	"internal/e2e":  {"internal/node", "internal/locks", "internal/native", "internal/web", "client", "wire"},
 }
 
 // inTests is what the tests of a package may import besides: the other side of
