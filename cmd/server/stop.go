@@ -61,6 +61,9 @@ func (d *daemon) stop(signals <-chan os.Signal) error {
 	for {
 		select {
 		case err := <-done:
+			if err != nil && ctx.Err() != nil {
+				return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+			}
 			return err
 		case <-ctx.Done():
 			return context.Cause(ctx)
