@@ -91,6 +91,3 @@ func CheckKey(key []byte) error {
 	}
 	return nil
 }
-
-// IsZero says whether t names nothing.
-func (t Ticket) IsZero() bool { return t == Ticket{} }

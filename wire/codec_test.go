@@ -74,44 +74,44 @@ func TestWhoOwnsTheBytes(t *testing.T) {
 	fault := &Reply{Op: OpAcquire, Status: StatusError, Key: []byte("jobs"), Message: []byte("message")}
 	moved := &Reply{Op: OpAcquire, Status: StatusMoved, Key: []byte("jobs"), Addr: []byte("a:1"), Node: []byte("n1")}
 
-	check := func(name string, frame []byte, slices ...[]byte) {
+	check := func(frame []byte, slices ...[]byte) {
+		t.Helper()
 		for i, s := range slices {
 			if cap(s) != len(s) {
-				t.Errorf("%s: slice %d has room for %d bytes of the next field", name, i, cap(s)-len(s))
+				t.Errorf("slice %d has room for %d bytes of the next field", i, cap(s)-len(s))
 			}
 		}
 		clear(frame)
 		for i, s := range slices {
 			if len(s) == 0 || !bytes.Equal(s, make([]byte, len(s))) {
-				t.Errorf("%s: slice %d is %q, want a window into the cleared frame", name, i, s)
+				t.Errorf("slice %d is %q, want a window into the cleared frame", i, s)
 			}
 		}
 	}
-	for _, q := range []*Request{hello, acquire} {
-		frame := AppendRequest(nil, q)
-		var r Request
-		mustDecode(t, frame, r.Decode)
-		if q == hello {
-			r.Decode(frame)
-			check("hello", frame, r.Auth, r.Owner, r.Software)
-		} else {
-			r.Decode(frame)
-			check("acquire", frame, r.Key)
+	request := func(q *Request) (frame []byte, r Request) {
+		frame = AppendRequest(nil, q)
+		if _, err := r.Decode(frame); err != nil {
+			t.Fatal(err)
 		}
+		return frame, r
 	}
-	for _, p := range []*Reply{welcome, fault, moved} {
-		frame := AppendReply(nil, p)
-		var r Reply
-		r.Decode(frame)
-		switch p {
-		case welcome:
-			check("welcome", frame, r.Node, r.Addr, r.Software, r.ActiveNode)
-		case fault:
-			check("error", frame, r.Key, r.Message)
-		case moved:
-			check("moved", frame, r.Key, r.Addr, r.Node)
+	reply := func(p *Reply) (frame []byte, r Reply) {
+		frame = AppendReply(nil, p)
+		if _, err := r.Decode(frame); err != nil {
+			t.Fatal(err)
 		}
+		return frame, r
 	}
+	frame, q := request(hello)
+	check(frame, q.Auth, q.Owner, q.Software)
+	frame, q = request(acquire)
+	check(frame, q.Key)
+	frame, p := reply(welcome)
+	check(frame, p.Node, p.Addr, p.Software, p.ActiveNode)
+	frame, p = reply(fault)
+	check(frame, p.Key, p.Message)
+	frame, p = reply(moved)
+	check(frame, p.Key, p.Addr, p.Node)
 	if string(hello.Auth) != "auth" || string(acquire.Key) != "jobs" || string(fault.Message) != "message" {
 		t.Error("an encoded frame shares bytes with what it was made from")
 	}

@@ -98,6 +98,9 @@ const (
 // ticket means none.
 type Ticket [TicketBytes]byte
 
+// IsZero says whether t names nothing.
+func (t Ticket) IsZero() bool { return t == Ticket{} }
+
 // Request is one frame from client to server. Which fields count depends on Op.
 type Request struct {
 	Op    Op
