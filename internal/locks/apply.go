@@ -36,7 +36,8 @@ func (e *Event) local() bool {
 
 // Apply folds one event of another node's stream or snapshot into the state.
 // It reports false, and changes nothing, for an event that does not fit: an
-// unknown key, token or ticket, or a grant that stands already.
+// unknown key, token or ticket, a grant that stands already, or one that the
+// key has no room for.
 func (t *Table) Apply(now Time, e *Event) bool {
 	at := place{hash: t.hashKey(e.Key)}
 	at.entry = t.find(e.Key, at.hash)
@@ -44,18 +45,12 @@ func (t *Table) Apply(now Time, e *Event) bool {
 	case EventEpoch, EventClear:
 		// They concern no key.
 	case EventGrant:
-		if len(e.Key) == 0 || len(e.Key) > MaxKeyLength || e.Token == 0 {
+		if !e.wellFormed() || e.Token == 0 || at.entry != 0 && !t.admits(&at, e) {
 			return false
 		}
-		if at.entry != 0 {
-			if t.findHolder(at.entry, e.Token) != 0 || t.entries.at(at.entry).holders == MaxHolders {
-				return false
-			}
-			at.claim = t.findWaiter(at.entry, e.Ticket)
-		}
 	case EventEnqueue:
-		if len(e.Key) == 0 || len(e.Key) > MaxKeyLength || e.Ticket.IsZero() ||
-			at.entry != 0 && t.findTicket(at.entry, e.Ticket) != 0 {
+		if !e.wellFormed() || e.Ticket.IsZero() || at.entry != 0 &&
+			(t.findTicket(at.entry, e.Ticket) != 0 || t.entries.at(at.entry).slots != e.Slots) {
 			return false
 		}
 	case EventExtend, EventEnd:
@@ -84,6 +79,25 @@ func (t *Table) Apply(now Time, e *Event) bool {
 		t.dropIfEmpty(at.entry)
 	}
 	return true
+}
+
+// wellFormed says whether e could make a claim.
+func (e *Event) wellFormed() bool {
+	return len(e.Key) > 0 && len(e.Key) <= MaxKeyLength && e.Slots > 0 && (e.Slots == 1 || e.Flags&Shared == 0)
+}
+
+// admits says whether the key has room for the grant e, and finds the waiter
+// that gets it.
+func (t *Table) admits(at *place, e *Event) bool {
+	k, flags := t.entries.at(at.entry), e.Flags
+	if at.claim = t.findTicket(at.entry, e.Ticket); at.claim != 0 {
+		c := t.claims.at(at.claim)
+		if c.state == holding {
+			return false
+		}
+		flags = c.flags
+	}
+	return k.slots == e.Slots && t.fits(k, flags&Shared) && t.findHolder(at.entry, e.Token) == 0
 }
 
 // findWaiter returns the waiter of key with that ticket, 0 if there is none.

@@ -19,6 +19,9 @@ type coverage struct {
 	held    int      // NotGranted for TRY
 	timeout int      // NotGranted at the end of a wait
 	steps   int
+
+	promotions int
+	snapshots  int // that a follower started over with
 }
 
 func (c *coverage) command(op Op) {
@@ -82,5 +85,7 @@ func (c *coverage) counts() (list, missing string) {
 	for _, r := range []Reason{ByExpiry, ByForce} {
 		add("lost "+r.String(), c.lost[r])
 	}
+	add("promotions", c.promotions)
+	add("snapshots", c.snapshots)
 	return all.String(), none.String()
 }

@@ -96,8 +96,14 @@ func one[T any](d *drawer, list []T) T { return list[d.pick(len(list))] }
 // step draws a step and takes it.
 func (d *drawer) step() error {
 	d.now = d.now.Add(one(d, d.p.steps))
-	if d.p.restart > 0 && d.pick(d.p.restart) == 0 {
-		d.follower.restart(d.p.cfg, time.Duration(d.pick(1000))*ms)
+	switch n := d.pick(d.p.restart); n {
+	case 1:
+		d.follower.restart(d.model.cfg, time.Duration(d.pick(1000))*ms)
+	case 2:
+		if !d.follower.behind {
+			clear(d.attached)
+			return d.promote()
+		}
 	}
 	slot := d.pick(len(d.attached))
 	s := d.attached[slot]

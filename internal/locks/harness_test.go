@@ -2,6 +2,7 @@ package locks_test
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	. "holdfast/internal/locks"
@@ -53,6 +54,7 @@ func (h *harness) do(c Command) error {
 		h.key[i] = 0xff
 	}
 	h.origin = Origin{Owner: "overwritten"}
+	h.model.hint = h.fx.Events
 	h.model.do(h.now, &c)
 	h.seen.command(c.Op)
 	if err := h.compare(); err != nil {
@@ -65,11 +67,44 @@ func (h *harness) do(c Command) error {
 func (h *harness) advance(most int) error {
 	h.steps++
 	h.table.Advance(h.now, most, &h.fx)
+	h.model.hint = h.fx.Events
 	h.model.advance(h.now, most)
 	if err := h.compare(); err != nil {
 		return fmt.Errorf("advance at %d: %w", h.now, err)
 	}
 	return nil
+}
+
+// promote lets the follower take over, which begins to have a follower itself.
+func (h *harness) promote() error {
+	if err := h.advance(0); err != nil {
+		return err
+	}
+	h.steps++
+	skew := h.follower.skew
+	h.now, h.table = h.now.Add(skew), h.follower.table
+	for name := range h.model.keys {
+		h.model.takeSince(h.table.View(h.now, []byte(name), 1<<20, 1<<20))
+	}
+	h.table.Activate(h.now, 0, &h.fx)
+	h.model.promote(h.now, (h.model.cfg.Rank+1)%8, skew, namesIn(h.fx.Events))
+	h.follower.restart(h.model.cfg, skew/2)
+	h.seen.promotions++
+	if err := h.compare(); err != nil {
+		return fmt.Errorf("promotion at %d: %w", h.now, err)
+	}
+	return nil
+}
+
+// namesIn lists the keys that events name, each once.
+func namesIn(events []Event) (names []string) {
+	for i := range events {
+		name := string(events[i].Key)
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func (h *harness) compare() error {

@@ -20,6 +20,10 @@ type model struct {
 	keys     map[string]*mkey
 	replies  []Reply
 	events   []Event
+
+	// What the table did in this step, for the one thing that the model can't
+	// know: after a promotion, in which order a follower had set the deadlines.
+	hint []Event
 }
 
 // mkey is one key with what stands on it.
@@ -45,7 +49,7 @@ type claim struct {
 	grace   Time   // waiter: when it leaves for want of a session; holder: when it is given up as undelivered
 	bound   Time   // Bound holder without a session: when it ends
 	asked   uint64 // when its session asked for it, or got it
-	set     uint64 // when its end was set
+	set     uint64 // when its end was set; 0 = on a follower, who knows when
 }
 
 func newModel(cfg Config) *model {
@@ -203,7 +207,7 @@ func withTicket(list []*claim, t Ticket) *claim {
 
 // sooner orders what falls due: by instant, then ends of leases before ends of
 // waits, then in the order in which the deadlines were set.
-func sooner(a, b *claim) bool {
+func (m *model) sooner(a, b *claim) bool {
 	switch {
 	case b == nil:
 		return true
@@ -211,13 +215,27 @@ func sooner(a, b *claim) bool {
 		return a.end() < b.end()
 	case (a.token != 0) != (b.token != 0):
 		return a.token != 0
+	case a.set == 0 && b.set == 0:
+		return m.hinted(a) < m.hinted(b)
 	}
 	return a.set < b.set
 }
 
-func soonest(first *claim, list []*claim) *claim {
+// hinted finds the place of c's end among what the table did.
+func (m *model) hinted(c *claim) int {
+	for i := range m.hint {
+		e := &m.hint[i]
+		if c.token != 0 && e.Kind == EventEnd && e.Token == c.token ||
+			c.token == 0 && e.Kind == EventDequeue && e.Ticket == c.ticket && bytes.Equal(e.Key, c.key.name) {
+			return i
+		}
+	}
+	return len(m.hint)
+}
+
+func (m *model) soonest(first *claim, list []*claim) *claim {
 	for _, c := range list {
-		if sooner(c, first) {
+		if m.sooner(c, first) {
 			first = c
 		}
 	}
@@ -227,7 +245,7 @@ func soonest(first *claim, list []*claim) *claim {
 // first finds what ends first of all; nil if nothing stands in the table.
 func (m *model) first() (first *claim) {
 	for _, k := range m.keys {
-		first = soonest(soonest(first, k.holds), k.queue)
+		first = m.soonest(m.soonest(first, k.holds), k.queue)
 	}
 	return first
 }
@@ -242,8 +260,8 @@ func (m *model) next() Time {
 // due finds what has to happen on a key before a command is decided: of its
 // holders and the head of its queue, what ended first. A waiter further back
 // changes nothing for anyone else, and is left to advance.
-func (k *mkey) due(now Time) *claim {
-	c := soonest(soonest(nil, k.holds), k.queue[:min(len(k.queue), 1)])
+func (m *model) due(now Time, k *mkey) *claim {
+	c := m.soonest(m.soonest(nil, k.holds), k.queue[:min(len(k.queue), 1)])
 	if c == nil || c.end() > now {
 		return nil
 	}
@@ -252,7 +270,7 @@ func (k *mkey) due(now Time) *claim {
 
 // settle does what is due on a key.
 func (m *model) settle(now Time, k *mkey) {
-	for c := k.due(now); c != nil; c = k.due(now) {
+	for c := m.due(now, k); c != nil; c = m.due(now, k) {
 		m.end(now, c)
 	}
 }

@@ -1,6 +1,7 @@
 package locks_test
 
 import (
+	"slices"
 	"time"
 
 	. "holdfast/internal/locks"
@@ -61,4 +62,42 @@ func (m *model) row(k *mkey) Row {
 		r.OldestWait = k.queue[0].since
 	}
 	return r
+}
+
+// promote makes m what its follower knows at the instant at which that becomes
+// the active: every client is gone, a waiter without a ticket was never heard of, nobody
+// knows which grant was not delivered. Whoever that leaves with room before
+// him is granted, key by key in the given order. Times move to the follower's
+// clock, which is ahead by skew.
+func (m *model) promote(now Time, rank uint8, skew time.Duration, order []string) {
+	m.sessions = map[Session]Origin{}
+	m.cfg.Rank = rank
+	m.cfg.ClockAtZero -= uint64(skew) / 500
+	for _, k := range m.keys {
+		k.queue = slices.DeleteFunc(k.queue, func(w *claim) bool { return w.ticket.IsZero() })
+		for _, c := range slices.Concat(k.holds, k.queue) {
+			c.session, c.grace, c.bound, c.set = 0, Never, Never, 0
+			c.limit = c.limit.Add(skew)
+			if c.token == 0 || c.flags&Bound != 0 {
+				m.disconnect(now, c)
+				c.set = 0
+			}
+		}
+	}
+	m.activate(now, 0)
+	for _, name := range order {
+		m.handOn(now, m.keys[name], atRequest(now))
+	}
+}
+
+// takeSince takes over since when what stands on a key stands there: of what a
+// follower learnt from a snapshot, it knows no more than that.
+func (m *model) takeSince(v KeyView) {
+	k := m.keys[v.Key]
+	for _, h := range v.Holders {
+		k.holder(h.Token).since = h.Since
+	}
+	for _, w := range v.Waiters {
+		withTicket(k.queue, w.Ticket).since = w.Since
+	}
 }
