@@ -46,6 +46,11 @@ fuzz: ## fuzz each target for FUZZTIME seconds (10)
 bench: ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
+.PHONY: soak
+soak: ## long runs, half an hour: ten million model steps, a minute of each fuzz target
+	go test ./internal/locks -run '^TestModel$$' -count=1 -v -timeout 2h -steps 10000000
+	FUZZTIME=60 tools/fuzz.sh
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin
