@@ -76,17 +76,21 @@ func (m *model) promote(now Time, rank uint8, skew time.Duration, order []string
 	for _, k := range m.keys {
 		k.queue = slices.DeleteFunc(k.queue, func(w *claim) bool { return w.ticket.IsZero() })
 		for _, c := range slices.Concat(k.holds, k.queue) {
-			c.session, c.grace, c.bound, c.set = 0, Never, Never, 0
+			c.session, c.grace, c.bound = 0, Never, Never
 			c.limit = c.limit.Add(skew)
 			if c.token == 0 || c.flags&Bound != 0 {
 				m.disconnect(now, c)
-				c.set = 0
 			}
 		}
 	}
 	m.activate(now, 0)
 	for _, name := range order {
 		m.handOn(now, m.keys[name], atRequest(now))
+	}
+	for _, k := range m.keys {
+		for _, c := range slices.Concat(k.holds, k.queue) {
+			c.set = 0
+		}
 	}
 }
 
