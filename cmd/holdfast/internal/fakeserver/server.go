@@ -3,6 +3,7 @@
 package fakeserver
 
 import (
+	"cmp"
 	"net"
 	"sync"
 	"testing"
@@ -171,7 +172,7 @@ func (s *Server) acquire(c *Conn, r *wire.Request) {
 	case l == nil:
 		s.token++
 		s.keys[string(r.Key)] = &lock{token: s.token}
-		c.Reply(r, wire.Reply{Status: wire.StatusGranted, Token: s.token, LeaseMS: r.LeaseMS})
+		c.Reply(r, wire.Reply{Status: wire.StatusGranted, Token: s.token, LeaseMS: cmp.Or(r.LeaseMS, s.Hello.DefaultLeaseMS)})
 	case r.Flags&wire.FlagTry != 0:
 		c.Reply(r, wire.Reply{Status: wire.StatusNotGranted})
 	default:
@@ -192,7 +193,7 @@ func (s *Server) release(c *Conn, r *wire.Request) {
 		l.queue = l.queue[1:]
 		s.token++
 		l.token = s.token
-		next.conn.Send(wire.Reply{Op: wire.OpAcquire, Status: wire.StatusGranted, ID: next.id, Key: r.Key, Token: l.token, LeaseMS: 1000})
+		next.conn.Send(wire.Reply{Op: wire.OpAcquire, Status: wire.StatusGranted, ID: next.id, Key: r.Key, Token: l.token, LeaseMS: s.Hello.DefaultLeaseMS})
 	}
 	c.Reply(r, wire.Reply{Status: wire.StatusReleased})
 }

@@ -67,7 +67,7 @@ func Dial(ctx context.Context, addr string, cfg Config) (*Conn, error) {
 	}
 	nc, err := dial(ctx, "tcp", addr)
 	if err != nil {
-		return nil, err
+		return nil, bare(err)
 	}
 	if cfg.TLS != nil {
 		if nc, err = handshake(ctx, nc, addr, cfg.TLS); err != nil {
@@ -116,7 +116,7 @@ func (c *Conn) hello(cfg Config) error {
 	c.Queue(&hello)
 	var r wire.Reply
 	if err := c.Next(&r); err != nil {
-		return err
+		return hintSilence(err, cfg.TLS != nil)
 	}
 	if r.Status == wire.StatusError {
 		return refusal(&r)
@@ -189,7 +189,7 @@ func (c *Conn) fill() error {
 		c.flush()
 	}
 	if c.writeErr != nil {
-		return fmt.Errorf("write: %w", c.writeErr)
+		return fmt.Errorf("write: %w", bare(c.writeErr))
 	}
 	c.tail = copy(c.in, c.in[c.head:c.tail])
 	c.head = 0
@@ -201,5 +201,5 @@ func (c *Conn) fill() error {
 	if err == io.EOF {
 		return hintForeign(c.in[:c.tail], ErrClosedByServer)
 	}
-	return fmt.Errorf("read: %w", err)
+	return fmt.Errorf("read: %w", bare(err))
 }

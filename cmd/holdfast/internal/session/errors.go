@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 
 	"holdfast/wire"
 )
@@ -42,11 +43,29 @@ func hintForeign(in []byte, err error) error {
 	return err
 }
 
+// hintSilence explains a connection that was closed before the first answer.
+func hintSilence(err error, tls bool) error {
+	if errors.Is(err, ErrClosedByServer) && !tls {
+		return fmt.Errorf("%w; if that port wants TLS, add --tls", err)
+	}
+	return err
+}
+
 // hintTLS explains a handshake that failed because the server speaks plain TCP.
 func hintTLS(err error) error {
 	var header tls.RecordHeaderError
 	if errors.As(err, &header) {
 		return fmt.Errorf("%w: this port speaks no TLS; leave the --tls flags out", ErrNotHoldfast)
+	}
+	return err
+}
+
+// bare takes off what package net says about the connection: the address is
+// named by whoever reports the error.
+func bare(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Err != nil {
+		return op.Err
 	}
 	return err
 }

@@ -106,7 +106,7 @@ func TestDialErrors(t *testing.T) {
 	}{
 		"HTTP":    {speaking("HTTP/1.1 400 Bad Request\r\n\r\n"), "not Holdfast's native protocol: this is an HTTP port; give the native one (7620 by default)"},
 		"TLS":     {speaking("\x15\x03\x01\x00\x02\x02\x46"), "not Holdfast's native protocol: this port wants TLS; add --tls"},
-		"closed":  {speaking(""), "the server closed the connection"},
+		"closed":  {speaking(""), "the server closed the connection; if that port wants TLS, add --tls"},
 		"refused": {always(wire.Reply{}), "wrong token (error 2)"},
 		"unknown": {speaking(string(wire.AppendReply(nil, &wire.Reply{Op: wire.OpPing, Status: wire.StatusPong}))), `hello was answered by "pong"`},
 	} {
@@ -227,7 +227,7 @@ func TestAsk(t *testing.T) {
 		"push first":           {network{"a": pushing(released)}, "a", "released", 0},
 		"redirected in a ring": {network{"a": always(moved("b")), "b": always(moved("a"))}, "a", "a: no active node is known: redirected 3 times", 5 * time.Second},
 		"no active known":      {network{"a": always(moved(""))}, "a", "a: no active node is known", 5 * time.Second},
-		"nobody there":         {network{}, "a b", "a: dial tcp: connection refused; b: dial tcp: connection refused", 5 * time.Second},
+		"nobody there":         {network{}, "a b", "a: connection refused; b: connection refused", 5 * time.Second},
 		"denied":               {network{"a": always(denied)}, "a", "a: not your key (error 3)", 0},
 		"unavailable, then not": {network{"a": answering(func(n int) *wire.Reply {
 			if n < 3 {
