@@ -19,19 +19,17 @@ import (
 // ErrNoActive, ErrClosed, ErrUnauthorized, ErrMismatch, a *ServerError, or one
 // that says which argument is wrong.
 func (c *Client) Acquire(ctx context.Context, key string, opts ...AcquireOption) (*Lock, error) {
-	sp := spec{patient: c.cfg.patient}
-	return c.acquire(ctx, key, &sp, opts)
+	return c.acquire(ctx, key, spec{patient: c.cfg.patient}, opts)
 }
 
 // TryAcquire takes the lock on key if it is free now. If it is not, the error
 // is ErrNotAcquired. It waits for a connection if there is none yet, as long
 // as ctx allows.
 func (c *Client) TryAcquire(ctx context.Context, key string, opts ...AcquireOption) (*Lock, error) {
-	sp := spec{flags: wire.FlagTry}
-	return c.acquire(ctx, key, &sp, opts)
+	return c.acquire(ctx, key, spec{flags: wire.FlagTry}, opts)
 }
 
-func (c *Client) acquire(ctx context.Context, key string, sp *spec, opts []AcquireOption) (*Lock, error) {
+func (c *Client) acquire(ctx context.Context, key string, sp spec, opts []AcquireOption) (*Lock, error) {
 	if err := sp.set(key, opts); err != nil {
 		return nil, failed("acquire", key, "", err)
 	}
@@ -52,7 +50,7 @@ func (c *Client) acquire(ctx context.Context, key string, sp *spec, opts []Acqui
 type acquisition struct {
 	c    *Client
 	key  string
-	spec *spec
+	spec spec
 	trip trip
 
 	wait    instant // when the wait is over; 0 = never
@@ -64,7 +62,6 @@ type acquisition struct {
 
 // begin draws the ticket and fixes the deadline, once for all tries.
 func (a *acquisition) begin() {
-	now := a.c.clock.now()
 	if a.repeat = !a.spec.ticket.IsZero(); !a.repeat {
 		a.spec.ticket = a.c.tickets.next()
 	}
@@ -72,7 +69,7 @@ func (a *acquisition) begin() {
 		return
 	}
 	if a.spec.wait != 0 {
-		a.wait = now.add(a.spec.wait)
+		a.wait = a.c.clock.now().add(a.spec.wait)
 	}
 	if deadline, ok := a.trip.ctx.Deadline(); ok {
 		if t := a.c.clock.of(deadline); a.wait == 0 || t < a.wait {

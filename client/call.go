@@ -14,6 +14,8 @@ type call struct {
 	key     []byte
 	leaseMS uint32 // of an acquire: it may wait, and its connection must be proved alive meanwhile
 
+	limit instant // of a release or extension: wake its caller then; 0 = never
+
 	// Set by send, read by the reader; owner changes under conn.mu only.
 	op    wire.Op
 	id    uint32
@@ -23,10 +25,12 @@ type call struct {
 	// Set by the reader (or by whoever ends the connection) before done or the owner is told.
 	res result
 
-	// Set by Close, under conn.mu, before it sends to done: the answer has not come.
-	dismissed bool
+	// Set under conn.mu by whoever sends to done although there is no answer:
+	// Close, or the writer when limit has passed.
+	roused    bool
+	dismissed bool // it was Close
 
-	done  chan struct{} // two slots: of the answer and of Close, so that neither blocks
+	done  chan struct{} // two slots: of the answer and of being roused, so that neither blocks
 	timer *time.Timer   // of a caller that waits with a limit; made on first use
 }
 
@@ -48,6 +52,7 @@ type result struct {
 	token   uint64
 	leaseMS uint32
 	base    instant // the server made the answer no earlier than this
+	heard   instant // and it was read by then
 	addr    string  // moved: of the active, empty = none known
 	node    string
 	err     error // *ServerError, errDropped or ErrClosed; then nothing else counts
@@ -74,29 +79,29 @@ func (p *callPool) get(key string) *call {
 	return cl
 }
 
-// put takes back a call that is answered, or was never sent. One that Close
-// has woken is left alone: a signal may still be in done.
+// put takes back a call that is answered, or was never sent. One that was
+// roused is left alone: a signal may still be in done.
 func (p *callPool) put(cl *call) {
-	if cl.dismissed {
+	if cl.roused {
 		return
 	}
-	cl.owner, cl.leaseMS, cl.res = nil, 0, result{}
+	cl.owner, cl.leaseMS, cl.limit, cl.res = nil, 0, 0, result{}
 	p.pool.Put(cl)
 }
 
 // wait waits for the answer, for stop to be closed, for limit to pass (0 = no
-// limit) or for Close. Only then it may be false that there is an answer.
+// limit), or to be roused.
 func (cl *call) wait(stop <-chan struct{}, limit time.Duration) (answered bool) {
 	if limit != 0 {
 		return cl.waitUntil(stop, limit)
 	}
 	if stop == nil {
 		<-cl.done
-		return !cl.dismissed
+		return !cl.roused
 	}
 	select {
 	case <-cl.done:
-		return !cl.dismissed
+		return !cl.roused
 	case <-stop:
 		return false
 	}
@@ -111,11 +116,19 @@ func (cl *call) waitUntil(stop <-chan struct{}, limit time.Duration) (answered b
 	defer cl.timer.Stop()
 	select {
 	case <-cl.done:
-		return !cl.dismissed
+		return !cl.roused
 	case <-stop:
 		return false
 	case <-cl.timer.C:
 		return false
+	}
+}
+
+// rouse wakes the caller without an answer, once. The caller holds conn.mu.
+func (cl *call) rouse() {
+	if !cl.roused {
+		cl.roused = true
+		cl.done <- struct{}{}
 	}
 }
 

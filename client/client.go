@@ -142,7 +142,7 @@ func (c *Client) dismiss() {
 }
 
 // dismiss wakes the callers that wait on n. Their calls stay until they are
-// answered; see call.dismissed.
+// answered; see call.roused.
 func (n *conn) dismiss() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -151,7 +151,7 @@ func (n *conn) dismiss() {
 		if cl != nil && cl.owner == nil {
 			n.c.dismissed.Add(1)
 			cl.dismissed = true
-			cl.done <- struct{}{}
+			cl.rouse()
 		}
 	}
 }

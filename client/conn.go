@@ -49,6 +49,7 @@ type conn struct {
 	heard     instant // when anything was read last
 	pinged    instant // sending of the ping that is not answered; 0 = none
 	pingEvery time.Duration
+	sweepAt   instant // when to look for calls that are past their limit; 0 = there are none
 }
 
 // welcome is what the node said of itself.
@@ -111,6 +112,9 @@ func (n *conn) enqueueLocked(cl *call, r *wire.Request, now instant) error {
 	if cl.leaseMS != 0 {
 		n.pingAtLeastLocked(milli(cl.leaseMS) / 3)
 	}
+	if cl.limit != 0 {
+		n.sweepAtLocked(cl.limit)
+	}
 	return nil
 }
 
@@ -119,13 +123,13 @@ func (n *conn) enqueueLocked(cl *call, r *wire.Request, now instant) error {
 // all: then it is in cl.res, and cl belongs to the caller.
 func (n *conn) withdraw(cl *call, o owner, now instant) bool {
 	n.mu.Lock()
-	dismissed := cl.dismissed
-	if dismissed {
+	roused := cl.roused
+	if cl.dismissed {
 		defer n.c.dismissed.Done()
 	}
 	if n.table.at(cl.id) != cl {
 		n.mu.Unlock()
-		if !dismissed { // else done has had one of its two signals at least
+		if !roused { // else done has had one of its two signals at least
 			<-cl.done
 		}
 		return false
@@ -212,7 +216,7 @@ func (n *conn) answerLocked(r *wire.Reply) error {
 	}
 	n.table.remove(r.ID)
 	n.answered = max(n.answered, cl.sent)
-	cl.res = result{conn: n, status: r.Status, token: r.Token, leaseMS: r.LeaseMS, base: n.answered}
+	cl.res = result{conn: n, status: r.Status, token: r.Token, leaseMS: r.LeaseMS, base: n.answered, heard: n.heard}
 	switch r.Status {
 	case wire.StatusMoved:
 		cl.res.addr, cl.res.node = string(r.Addr), string(r.Node)

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"holdfast/wire"
 )
@@ -13,8 +14,7 @@ import (
 // release: an ErrNotHeld says that fn was not covered to its end. fn may
 // release the lock itself.
 func (c *Client) Do(ctx context.Context, key string, fn func(ctx context.Context, l *Lock) error, opts ...AcquireOption) error {
-	sp := spec{patient: c.cfg.patient, parent: ctx}
-	l, err := c.acquire(ctx, key, &sp, opts)
+	l, err := c.acquire(ctx, key, spec{patient: c.cfg.patient, parent: ctx}, opts)
 	if err != nil {
 		return err
 	}
@@ -60,14 +60,18 @@ func (c *Client) Lead(ctx context.Context, key string, fn func(ctx context.Conte
 
 // leadOnce is one election and, if it is won, one reign.
 func (c *Client) leadOnce(ctx context.Context, key string, fn func(ctx context.Context, l *Lock) error, opts []AcquireOption) (again bool, err error) {
-	sp := spec{patient: true, auto: true, endless: true, parent: ctx}
-	l, err := c.acquire(ctx, key, &sp, opts)
+	l, err := c.acquire(ctx, key, spec{patient: true, auto: true, endless: true, parent: ctx}, opts)
 	if err != nil {
-		return sp.wait == 0 && passing(err), err
+		return passing(err) && !bounded(opts), err
 	}
 	err = l.do(fn)
 	var lost *LostError
 	return errors.As(err, &lost) && lost.Token == l.token && lost.Reason != LostClosed, err
+}
+
+// bounded says whether one of opts bounds the wait.
+func bounded(opts []AcquireOption) bool {
+	return slices.ContainsFunc(opts, func(o AcquireOption) bool { return o.kind == optionWait })
 }
 
 // passing says whether an acquire that failed with err may succeed later.

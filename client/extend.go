@@ -83,8 +83,8 @@ func (l *Lock) extend(ctx context.Context, leaseMS uint32) error {
 		}
 		began := c.clock.now()
 		l.lower(n, began, leaseMS)
-		limit := max(1, min(tryTime, t.until.sub(began)))
-		res, err := c.ask(n, l.key, &wire.Request{Op: wire.OpExtend, Token: l.token, LeaseMS: leaseMS}, ctx.Done(), limit, began)
+		r := wire.Request{Op: wire.OpExtend, Token: l.token, LeaseMS: leaseMS}
+		res, err := c.ask(n, l.key, &r, ctx.Done(), began, min(began.add(tryTime), t.until))
 		if err != nil {
 			return err
 		}

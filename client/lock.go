@@ -42,12 +42,11 @@ type Lock struct {
 
 // granted makes the Lock of a grant.
 func (c *Client) granted(a *acquisition, res *result) (*Lock, error) {
-	sp := a.spec
+	sp := &a.spec
 	until := res.base.add(milli(res.leaseMS))
-	now := c.clock.now()
-	if now >= until {
+	if res.heard >= until {
 		d := a.debt()
-		d.owes(res.token, now)
+		d.owes(res.token, res.heard)
 		lost := &LostError{Key: a.key, Token: res.token, Reason: LostExpired}
 		return nil, failed("acquire", a.key, "before the grant arrived", ErrNotAcquired, lost)
 	}
@@ -57,7 +56,7 @@ func (c *Client) granted(a *acquisition, res *result) (*Lock, error) {
 	}
 	l.who = l
 	if sp.maxHold != 0 {
-		l.maxTill = now.add(sp.maxHold)
+		l.maxTill = res.heard.add(sp.maxHold)
 		until = min(until, l.maxTill)
 	}
 	l.until.Store(int64(until))
@@ -97,11 +96,13 @@ func (l *Lock) Until() time.Time { return l.c.clock.time(instant(l.until.Load())
 // Err returns nil while the lock is held, then ErrReleased or a *LostError.
 // It looks at the clock itself: a process that was stopped beyond Until hears
 // of it from the first call.
-func (l *Lock) Err() error {
+func (l *Lock) Err() error { return l.errAt(l.c.clock.now()) }
+
+func (l *Lock) errAt(now instant) error {
 	if ended := l.ended.Load(); ended != nil {
 		return *ended
 	}
-	if int64(l.c.clock.now()) < l.until.Load() {
+	if int64(now) < l.until.Load() {
 		return nil
 	}
 	l.expire()

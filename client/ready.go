@@ -40,7 +40,7 @@ const probeKey = "holdfast-ready"
 // hello and to those who want something: it releases what is not held.
 func (c *Client) probe(t *trip, n *conn) error {
 	began := c.clock.now()
-	res, err := c.ask(n, probeKey, &wire.Request{Op: wire.OpRelease}, t.ctx.Done(), tryTime, began)
+	res, err := c.ask(n, probeKey, &wire.Request{Op: wire.OpRelease}, t.ctx.Done(), began, began.add(tryTime))
 	switch {
 	case err != nil:
 		return err

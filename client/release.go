@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"time"
 
 	"holdfast/wire"
 )
@@ -21,16 +20,19 @@ var released = error(ErrReleased)
 // outcome unknown (ErrNoActive) Release may be called again; otherwise a second
 // call is ErrReleased.
 func (l *Lock) Release(_ context.Context) error {
-	if err := l.Err(); err != nil && err != ErrReleased {
+	now := l.c.clock.now()
+	if err := l.errAt(now); err != nil && err != ErrReleased {
 		l.returnLost(err)
 		return err
 	}
-	first := l.end(&released)
-	unsure, owed := l.takeOwed()
-	if !first && !owed {
-		return ErrReleased
+	unsure := false
+	if !l.end(&released) {
+		var owed bool
+		if unsure, owed = l.takeOwed(); !owed {
+			return ErrReleased
+		}
 	}
-	unsure, err := l.c.release(l.key, l.token, unsure)
+	unsure, err := l.c.release(l.key, l.token, unsure, now)
 	if err == nil {
 		l.c.count.releases.Add(1)
 		l.c.emit(Event{Kind: EventReleased, Key: l.key, Token: l.token})
@@ -76,23 +78,23 @@ func (l *Lock) returnLost(err error) {
 
 // release releases token. unsure says, before and after, whether a release may
 // have been done of which nobody has heard: then N means that it was.
-func (c *Client) release(key string, token uint64, unsure bool) (bool, error) {
+func (c *Client) release(key string, token uint64, unsure bool, now instant) (bool, error) {
 	t := c.newTrip(context.Background())
 	t.patient = true
-	t.until = c.clock.now().add(c.cfg.releaseFor)
+	t.until = now.add(c.cfg.releaseFor)
 	for {
 		n, err := c.route(&t)
 		if err != nil {
 			return unsure, err
 		}
-		began := c.clock.now()
-		res, err := c.ask(n, key, &wire.Request{Op: wire.OpRelease, Token: token}, nil, min(tryTime, t.until.sub(began)), began)
+		limit := min(now.add(tryTime), t.until)
+		res, err := c.ask(n, key, &wire.Request{Op: wire.OpRelease, Token: token}, nil, now, limit)
 		switch {
 		case err != nil:
 			return unsure, err
 		case res.err != nil:
 			unsure = unsure || res.err == errDropped || res.err == errLate
-			err = c.retryLater(&t, &res, began)
+			err = c.retryLater(&t, &res, now)
 		case res.status == wire.StatusReleased:
 			return unsure, nil
 		case res.status == wire.StatusNone && unsure:
@@ -105,6 +107,7 @@ func (c *Client) release(key string, token uint64, unsure bool) (bool, error) {
 		if err != nil {
 			return unsure, err
 		}
+		now = c.clock.now()
 	}
 }
 
@@ -124,15 +127,16 @@ func (c *Client) retryLater(t *trip, res *result, began instant) error {
 	return nil
 }
 
-// ask sends r on n and waits for the answer: until stop is closed, or limit
-// has passed (0 = no limit), which is errLate. Its error is ErrClosed.
-func (c *Client) ask(n *conn, key string, r *wire.Request, stop <-chan struct{}, limit time.Duration, now instant) (result, error) {
+// ask sends r on n and waits for the answer: until stop is closed or limit has
+// come, which is errLate. Its error is ErrClosed.
+func (c *Client) ask(n *conn, key string, r *wire.Request, stop <-chan struct{}, now, limit instant) (result, error) {
 	cl := c.calls.get(key)
+	cl.limit = limit
 	if err := n.send(cl, r, now); err != nil {
 		c.calls.put(cl)
 		return c.unsent(n, err)
 	}
-	if !cl.wait(stop, limit) && n.withdraw(cl, ignore{}, now) {
+	if !cl.wait(stop, 0) && n.withdraw(cl, ignore{}, now) {
 		if c.closing.Load() {
 			return result{}, ErrClosed
 		}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 
 	"holdfast/wire"
@@ -9,7 +10,13 @@ import (
 
 // How requests reach the socket. A plain socket is written to by the callers
 // themselves, without blocking: one of them at a time takes all that has been
-// queued. What the socket does not take at once, and everything for sockets
+// queued. Unless it is alone it lets other callers run first: those that were
+// answered by the same read have their next requests ready, and one write of
+// many is much cheaper than many writes (measured with 256 callers: 25 requests
+// a write instead of 1, three times the throughput; having the reader wait for
+// the callers it has woken was worse, since it keeps a processor from them).
+//
+// What the socket does not take at once, and everything for sockets
 // that can only be written to by blocking (TLS, custom dialers), goes to the
 // connection's writer goroutine, which sends the pings as well.
 
@@ -22,10 +29,14 @@ func (n *conn) unlockAndWrite() {
 	if mine {
 		n.writing = true
 	}
+	alone := n.table.pending() <= 1
 	n.mu.Unlock()
 	switch {
 	case !mine:
 	case n.inline != nil:
+		if !alone {
+			runtime.Gosched()
+		}
 		n.writeInline()
 	default:
 		n.wake <- struct{}{} // never blocks: only who set writing sends, once
@@ -102,16 +113,16 @@ func (n *conn) writeAll(b []byte) error {
 
 // write is the writer goroutine. It ends when the reader has.
 func (n *conn) write() {
-	timer := time.NewTimer(n.checkPing())
+	timer := time.NewTimer(n.tend())
 	defer timer.Stop()
 	for {
 		select {
 		case <-n.wake:
 			n.writeBlocking()
 		case <-timer.C:
-			timer.Reset(n.checkPing())
+			timer.Reset(n.tend())
 		case <-n.rearm:
-			timer.Reset(n.checkPing())
+			timer.Reset(n.tend())
 		case <-n.gone:
 			return
 		}
@@ -133,6 +144,56 @@ func (n *conn) pingAtLeastLocked(every time.Duration) {
 	case n.rearm <- struct{}{}:
 	default:
 	}
+}
+
+// tend does what is due, and says when to come again.
+func (n *conn) tend() time.Duration {
+	return min(n.checkPing(), n.sweep())
+}
+
+// sweepAtLocked makes sure that a call with that limit is not waited for longer.
+func (n *conn) sweepAtLocked(limit instant) {
+	if n.sweepAt != 0 && n.sweepAt <= limit {
+		return
+	}
+	n.sweepAt = limit
+	select {
+	case n.rearm <- struct{}{}:
+	default:
+	}
+}
+
+// minSweep bounds how often all calls are looked through.
+const minSweep = 20 * time.Millisecond
+
+// sweep rouses the callers whose calls are past their limit. One look at all
+// calls now and then is cheaper than a timer for each.
+func (n *conn) sweep() time.Duration {
+	now := n.c.clock.now()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.sweepAt > now {
+		return n.sweepAt.sub(now)
+	}
+	if n.sweepAt == 0 {
+		return time.Hour
+	}
+	n.sweepAt = 0
+	for _, cl := range n.table.calls {
+		switch {
+		case cl == nil || cl.limit == 0 || cl.owner != nil:
+		case cl.limit <= now:
+			cl.rouse()
+			cl.limit = 0
+		case n.sweepAt == 0 || cl.limit < n.sweepAt:
+			n.sweepAt = cl.limit
+		}
+	}
+	if n.sweepAt == 0 {
+		return time.Hour
+	}
+	n.sweepAt = max(n.sweepAt, now.add(minSweep))
+	return n.sweepAt.sub(now)
 }
 
 // checkPing sends a ping if one is due, or ends a connection that left one
