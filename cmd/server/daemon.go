@@ -147,6 +147,7 @@ func (d *daemon) start() {
 	timers, cancel := context.WithCancel(context.Background())
 	d.stopTimers = cancel
 	d.running.Go(func() { _ = d.node.Run(timers) }) // ends with timers and for no other reason
+	d.running.Go(func() { giveMemoryBack(timers, d.node) })
 	if d.dir != nil {
 		d.running.Go(func() { d.dir.Keep(timers, d.markAhead, d.markTrouble) })
 	}
