@@ -14,14 +14,11 @@ go test -race -v -timeout 10m ${TESTFLAGS:-} ./... 2>&1 |
     tee "$log" |
     sed -E '/^ *(=== (RUN|PAUSE|CONT|NAME)|--- PASS:)/d; /^PASS$/d' || status=$?
 
-skipped=$(sed -nE 's/^ *--- SKIP: ([^ ]+).*/\1/p' "$log")
+# The reason stands on the line before.
+skipped=$(awk '/^ *--- SKIP: / { print "    " $3 ": " reason } { reason = $0; sub(/^ +/, "", reason) }' "$log")
 if [[ -n $skipped ]]; then
     echo "skipped tests:"
-    while read -r name; do
-        echo "    $name"
-        # The reason stands below the test's last line, indented.
-        sed -nE "\\|^ *--- SKIP: ${name} |{n;s/^ */        /p;}" "$log"
-    done <<<"$skipped"
+    echo "$skipped"
     if [[ ${NO_SKIP:-} == 1 ]]; then
         echo "skipped tests count as failures here (NO_SKIP=1)"
         status=1
