@@ -4,7 +4,7 @@ import "sync"
 
 // bufferBytes is the room of one buffer: at least one frame of the largest
 // size, and with its header one allocation of 16 KiB.
-const bufferBytes = 16<<10 - 48
+const bufferBytes = 16<<10 - 96
 
 // buffer holds bytes on their way in or out. A connection has one only while
 // there are bytes in it: see BenchmarkIdleConnection for what that saves.
@@ -14,6 +14,10 @@ type buffer struct {
 	start, end int // the bytes in use
 	counted    int // output: how many of the bytes count towards OutputLimit
 	late       int // output: answers that fell due on their own
+	writing    int // output: bytes that are being written
+
+	n   int // of the last read or write without waiting
+	err error
 
 	b [bufferBytes]byte
 }
@@ -23,7 +27,7 @@ var buffers = sync.Pool{New: func() any { return new(buffer) }}
 func takeBuffer() *buffer { return buffers.Get().(*buffer) }
 
 func giveBuffer(b *buffer) {
-	b.next, b.start, b.end, b.counted, b.late = nil, 0, 0, 0, 0
+	b.next, b.start, b.end, b.counted, b.late, b.err = nil, 0, 0, 0, 0, nil
 	buffers.Put(b)
 }
 

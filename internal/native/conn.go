@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"holdfast/internal/locks"
@@ -22,6 +23,11 @@ type conn struct {
 	remote  string
 	release func() // gives the admission back
 
+	// How to read and write without waiting; nil: not a plain TCP connection.
+	// The functions are made once.
+	raw               syscall.RawConn
+	tryRead, tryWrite func(fd uintptr) bool
+
 	// Owned by the reader.
 	in       input
 	sess     *node.Session // nil until the hello is accepted
@@ -34,19 +40,15 @@ type conn struct {
 	killed atomic.Bool   // nothing is waited for any more
 
 	mu      sync.Mutex // guards what follows; after node.mu
-	pending pending
-	cancels []cancelling // the table's answers to them come in this order
-	leaving bool         // withdrawn acquires are answered "moved"
+	pending *pending   // nil until an acquire has to wait
 	out     output
 }
 
 func newConn(s *Server, nc net.Conn, release func()) *conn {
-	c := &conn{srv: s, nc: nc, remote: nc.RemoteAddr().String(), release: release}
-	raw := plainTCP(nc)
-	c.in = input{nc: nc, raw: raw, frameTimeout: s.cfg.FrameTimeout, ending: &c.ending}
-	c.out = output{nc: nc, raw: raw}
-	if raw != nil {
-		c.in.try, c.out.try = c.in.tryRead, c.out.tryWrite
+	c := &conn{srv: s, nc: nc, raw: plainTCP(nc), remote: nc.RemoteAddr().String(), release: release}
+	c.in.c = c
+	if c.raw != nil {
+		c.tryRead, c.tryWrite = c.in.tryRead, c.out.tryWrite
 	}
 	return c
 }
@@ -66,34 +68,34 @@ func (c *conn) kill() {
 	c.nc.SetDeadline(longAgo)
 }
 
-// serve is the reader.
+// serve is the reader. It waits on a small stack of its own and works on a
+// borrowed one: see workers.
 func (c *conn) serve() {
-	c.in.deadline(time.Now().Add(c.srv.cfg.HelloTimeout))
-	why := c.read()
+	why := goesOn
+	for why == goesOn {
+		if err := c.in.more(); err != nil {
+			why = c.readEnding(err)
+		} else {
+			why = c.srv.workers.run(c)
+		}
+	}
 	c.ending.CompareAndSwap(uint32(goesOn), uint32(why))
 	c.finish(ending(c.ending.Load()))
 }
 
-// read handles requests until the connection must end.
-func (c *conn) read() ending {
-	for first := true; ; {
-		if err := c.in.more(); err != nil {
-			return c.readEnding(err)
-		}
-		if first {
-			if why := c.stranger(); why != goesOn {
-				return why
-			}
-			first = len(c.in.bytes()) < 4
-		}
-		if why := c.consume(); why != goesOn {
+// work handles what was read.
+func (c *conn) work(b *batch) ending {
+	if !c.in.judged {
+		if why := c.stranger(); why != goesOn {
 			return why
 		}
-		c.Flush()
-		if why := c.outputEnding(); why != goesOn {
-			return why
-		}
+		c.in.judged = len(c.in.bytes()) >= 4
 	}
+	if why := c.consume(b); why != goesOn {
+		return why
+	}
+	c.Flush()
+	return c.outputEnding()
 }
 
 // readEnding is why a read ended.
@@ -161,15 +163,11 @@ func (c *conn) leave(why ending) {
 // answerMoved withdraws every queued acquire and answers it "moved", and says
 // so once for the node. With an empty address: there is no other node.
 func (c *conn) answerMoved() {
-	c.mu.Lock()
-	c.leaving = true
-	refs := c.pending.all()
-	for range refs {
-		c.cancels = append(c.cancels, cancelling{quiet: true})
-	}
-	c.mu.Unlock()
-	b := batches.Get().(*batch)
-	defer batches.Put(b)
+	var frame wire.Reply
+	moved(&frame, wire.OpMoved)
+	c.last = wire.AppendReply(nil, &frame)
+	refs := c.beginLeaving()
+	b := new(batch)
 	for _, r := range refs {
 		if b.n == batchSize {
 			c.run(b)
@@ -178,9 +176,21 @@ func (c *conn) answerMoved() {
 		b.n++
 	}
 	c.run(b)
-	var frame wire.Reply
-	moved(&frame, wire.OpMoved)
-	c.last = wire.AppendReply(nil, &frame)
+}
+
+// beginLeaving returns what has to be withdrawn.
+func (c *conn) beginLeaving() []ref {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pending == nil {
+		return nil
+	}
+	c.pending.leaving = true
+	refs := c.pending.all()
+	for range refs {
+		c.pending.cancels = append(c.pending.cancels, cancelling{quiet: true})
+	}
+	return refs
 }
 
 // flushRest writes the answers that are left, for a bounded time.
@@ -212,8 +222,10 @@ func (c *conn) giveBack() {
 		lost = append(lost, grant{append([]byte(nil), key...), locks.Token(token)})
 	}
 	c.out.unsentGrants(note)
-	c.pending.order.grants(note)
-	c.pending.order = ordered{}
+	if c.pending != nil {
+		c.pending.order.grants(note)
+		c.pending.order = ordered{}
+	}
 	c.out.drop()
 	c.mu.Unlock()
 	for _, g := range lost {

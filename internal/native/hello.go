@@ -3,6 +3,7 @@ package native
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"holdfast/internal/locks"
@@ -40,13 +41,13 @@ func (c *conn) hello(r *wire.Request) ending {
 }
 
 // httpMethods are the first four bytes of HTTP requests; PRI begins HTTP/2.
-var httpMethods = [...]string{"GET ", "HEAD", "POST", "PUT ", "DELE", "OPTI", "PATC", "CONN", "TRAC", "PRI "}
+var httpMethods = []string{"GET ", "HEAD", "POST", "PUT ", "DELE", "OPTI", "PATC", "CONN", "TRAC", "PRI "}
 
 // stranger looks at the first bytes of a connection. No frame begins like any
 // of these, as its length would be out of range.
 func (c *conn) stranger() ending {
 	b := c.in.bytes()
-	if len(b) < 4 {
+	if len(b) < 4 || b[0] == 0 {
 		return goesOn
 	}
 	line := "This port speaks Holdfast's native protocol"
@@ -58,11 +59,9 @@ func (c *conn) stranger() ending {
 		c.last = []byte(line)
 		return wrongProtocol
 	}
-	for _, m := range httpMethods {
-		if string(b[:4]) == m {
-			c.last = []byte("HTTP/1.1 400 Bad Request\r\n\r\n" + line)
-			return wrongProtocol
-		}
+	if slices.Contains(httpMethods, string(b[:4])) {
+		c.last = []byte("HTTP/1.1 400 Bad Request\r\n\r\n" + line)
+		return wrongProtocol
 	}
 	return goesOn
 }

@@ -2,9 +2,6 @@ package native
 
 import (
 	"io"
-	"net"
-	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -16,18 +13,13 @@ var longAgo = time.Unix(1, 0)
 // request has none, and one that waits for the rest of a frame keeps just the
 // frame's beginning.
 type input struct {
-	nc           net.Conn
-	raw          syscall.RawConn // nil: not a plain TCP connection
-	frameTimeout time.Duration
-	ending       *atomic.Uint32        // of the connection; a deadline set here must not undo the wake-up
-	try          func(fd uintptr) bool // tryRead, made once
+	c *conn
 
 	buf   *buffer
 	begun []byte // beginning of a frame, while buf is given back
-	n     int    // of the last read
-	err   error
 
 	first   [1]byte // what a connection without a raw socket waits with
+	judged  bool    // the first bytes of all were looked at
 	greeted bool    // the hello is done: from now on each frame has a deadline of its own
 	timed   bool    // a frame's deadline is set
 }
@@ -51,33 +43,32 @@ func (in *input) take(n int) {
 
 // more waits for bytes and adds them to those that are there.
 func (in *input) more() error {
-	if in.raw == nil {
+	if in.c.raw == nil {
 		in.morePlain()
-	} else if err := in.raw.Read(in.try); err != nil {
+	} else if err := in.c.raw.Read(in.c.tryRead); err != nil {
 		return err
 	}
-	switch {
-	case in.n > 0:
+	switch b := in.buf; {
+	case b.n > 0:
+		b.end += b.n
 		return nil // an error beside it comes again
-	case in.err == nil:
+	case b.err == nil:
 		return io.EOF
+	default:
+		return b.err
 	}
-	return in.err
 }
 
 // tryRead reads once without waiting. It returns false where there was nothing:
 // the connection then waits until the socket is readable, without a buffer.
 func (in *input) tryRead(fd uintptr) bool {
 	b := in.unpark()
-	n, again, err := readNow(fd, b.b[b.end:])
-	if again {
+	var again bool
+	if b.n, again, b.err = readNow(fd, b.b[b.end:]); again {
 		in.beforeWait()
 		in.park()
-		return false
 	}
-	in.n, in.err = n, err
-	b.end += n
-	return true
+	return !again
 }
 
 // morePlain does the same for a connection that can only wait while it reads:
@@ -86,14 +77,13 @@ func (in *input) morePlain() {
 	in.beforeWait()
 	if in.buf == nil || in.buf.start == in.buf.end {
 		in.park()
-		in.n, in.err = in.nc.Read(in.first[:])
+		n, err := in.c.nc.Read(in.first[:])
 		b := in.unpark()
-		b.end += copy(b.b[:], in.first[:in.n])
+		b.n, b.err = copy(b.b[:], in.first[:n]), err
 		return
 	}
 	b := in.unpark()
-	in.n, in.err = in.nc.Read(b.b[b.end:])
-	b.end += in.n
+	b.n, b.err = in.c.nc.Read(b.b[b.end:])
 }
 
 // unpark makes sure of a buffer that begins with the bytes that are there. It
@@ -132,15 +122,15 @@ func (in *input) beforeWait() {
 		return
 	}
 	in.timed = true
-	in.deadline(time.Now().Add(in.frameTimeout))
+	in.deadline(time.Now().Add(in.c.srv.cfg.FrameTimeout))
 }
 
 // deadline sets the read deadline. Whoever wants the connection to end first
 // says so and then sets a deadline that has passed, which this must not undo.
 func (in *input) deadline(t time.Time) {
-	in.nc.SetReadDeadline(t)
-	if in.ending.Load() != 0 {
-		in.nc.SetReadDeadline(longAgo)
+	in.c.nc.SetReadDeadline(t)
+	if in.c.ending.Load() != 0 {
+		in.c.nc.SetReadDeadline(longAgo)
 	}
 }
 

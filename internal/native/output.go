@@ -1,27 +1,11 @@
 package native
 
-import (
-	"net"
-	"syscall"
-
-	"holdfast/wire"
-)
+import "holdfast/wire"
 
 // output is the writing side of a connection: the frames that were not handed
 // to the socket yet, in buffers of whole frames. All of it is guarded by
 // conn.mu, but what belongs to the writer's role.
 type output struct {
-	// Static after construction.
-	nc  net.Conn
-	raw syscall.RawConn       // nil: not a plain TCP connection
-	try func(fd uintptr) bool // tryWrite, made once
-
-	// Owned by whoever has the writer's role.
-	chunk []byte
-	n     int
-	err   error
-
-	// Guarded by conn.mu.
 	head, tail *buffer
 	size       int           // bytes in the buffers
 	counted    int           // of those, the ones that count towards OutputLimit
@@ -104,12 +88,14 @@ func (o *output) grow() {
 	o.tail = b
 }
 
-// begin gives the writer the bytes to write next. They stay where they are: what
-// is appended meanwhile goes behind them.
-func (o *output) begin() []byte {
-	o.late -= o.head.late
-	o.head.late = 0
-	return o.head.bytes()
+// begin gives the writer the buffer to write next, up to where it is full now.
+// What is appended meanwhile goes behind that.
+func (o *output) begin() *buffer {
+	b := o.head
+	o.late -= b.late
+	b.late = 0
+	b.writing = b.end - b.start
+	return b
 }
 
 // wrote takes n bytes off the head.
@@ -128,19 +114,11 @@ func (o *output) wrote(n int) {
 	giveBuffer(b)
 }
 
-// writeSome writes what the socket takes of chunk without waiting.
-func (o *output) writeSome(chunk []byte) (int, error) {
-	o.chunk = chunk
-	err := o.raw.Write(o.try)
-	o.chunk = nil
-	if err != nil {
-		return 0, err
-	}
-	return o.n, o.err
-}
-
+// tryWrite writes what the socket takes of the head, without waiting. It may look
+// at the head without conn.mu: only the writer takes it away.
 func (o *output) tryWrite(fd uintptr) bool {
-	o.n, _, o.err = writeNow(fd, o.chunk)
+	b := o.head
+	b.n, _, b.err = writeNow(fd, b.b[b.start:][:b.writing])
 	return true
 }
 

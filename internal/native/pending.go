@@ -35,7 +35,23 @@ type pending struct {
 	byID   map[uint32]waits  // queued acquires with an id other than 0
 	keys   map[uint64]uint32 // queued acquires, those of ordered mode too, by the hash of their key
 
+	cancels []cancelling // the table's answers to them come in this order
+	leaving bool         // withdrawn acquires are answered "moved"
+
 	order ordered
+}
+
+// cancelling is a cancel that the table has not answered yet. The table's reply
+// names the acquire, not the cancel.
+type cancelling struct {
+	id    uint32
+	quiet bool // no client asked: the node stops
+}
+
+func (p *pending) nextCancel() cancelling {
+	c := p.cancels[0]
+	p.cancels = p.cancels[1:]
+	return c
 }
 
 // waits are the queued acquires of one id: usually one.

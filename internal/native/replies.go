@@ -5,13 +5,6 @@ import (
 	"holdfast/wire"
 )
 
-// cancelling is a cancel that the table has not answered yet. The table's reply
-// names the acquire, not the cancel.
-type cancelling struct {
-	id    uint32
-	quiet bool // no client asked: the node stops
-}
-
 // Push takes a reply of the table. The node calls it under its mutex.
 func (c *conn) Push(r *locks.Reply) {
 	c.mu.Lock()
@@ -23,9 +16,7 @@ func (c *conn) Push(r *locks.Reply) {
 	case locks.OpAcquire:
 		c.pushAcquire(r, &frame)
 	case locks.OpCancel:
-		asked := c.cancels[0]
-		c.cancels = c.cancels[1:]
-		if !asked.quiet {
+		if asked := c.pending.nextCancel(); !asked.quiet {
 			frame.ID, frame.Key = asked.id, nil
 			c.out.add(&frame, counts)
 		}
@@ -42,22 +33,28 @@ func (c *conn) Push(r *locks.Reply) {
 func (c *conn) pushAcquire(r *locks.Reply, frame *wire.Reply) {
 	ref := ref(r.Ref)
 	if r.Code == locks.Queued {
+		if c.pending == nil {
+			c.pending = new(pending)
+		}
 		c.pending.queue(ref, r.Key)
 		return
 	}
 	switch {
 	case r.Held && ref&triedBit != 0: // it would have had to wait
 		c.srv.messages.limit(frame)
-	case r.Code == locks.Cancelled && c.leaving:
+	case r.Code == locks.Cancelled && c.pending.leaving:
 		moved(frame, wire.OpAcquire)
 	}
 	w := counts
-	if c.pending.settle(ref, r.Key) {
-		w = pends
+	if p := c.pending; p != nil {
+		if p.settle(ref, r.Key) {
+			w = pends
+		}
+		if ref.id() == 0 && p.order.hold(ref, frame) {
+			return
+		}
 	}
-	if ref.id() != 0 || !c.pending.order.hold(ref, frame) {
-		c.out.add(frame, w)
-	}
+	c.out.add(frame, w)
 }
 
 // moved makes of frame what a node says that is not the active, or not any more.
@@ -72,7 +69,7 @@ func moved(frame *wire.Reply, op wire.Op) {
 func (c *conn) answer(frame *wire.Reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if frame.Op == wire.OpAcquire && frame.ID == 0 && c.pending.order.hold(c.nextRef(0), frame) {
+	if p := c.pending; p != nil && frame.Op == wire.OpAcquire && frame.ID == 0 && p.order.hold(c.nextRef(0), frame) {
 		return
 	}
 	c.out.add(frame, counts)

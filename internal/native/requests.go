@@ -2,7 +2,6 @@ package native
 
 import (
 	"errors"
-	"sync"
 
 	"holdfast/internal/locks"
 	"holdfast/wire"
@@ -14,17 +13,14 @@ const batchSize = 128
 
 // batch is the commands that are to run next. Their keys point into the input.
 type batch struct {
+	request  wire.Request // decoded last; here, as on the stack it would escape
 	commands [batchSize]locks.Command
 	n        int
 }
 
-var batches = sync.Pool{New: func() any { return new(batch) }}
-
 // consume handles every whole frame of the input.
-func (c *conn) consume() ending {
-	b := batches.Get().(*batch)
-	defer batches.Put(b)
-	var r wire.Request
+func (c *conn) consume(b *batch) ending {
+	r := &b.request
 	for {
 		n, err := r.Decode(c.in.bytes())
 		if err != nil {
@@ -35,7 +31,7 @@ func (c *conn) consume() ending {
 			c.run(b)
 			return goesOn
 		}
-		if why := c.handle(&r, b); why != goesOn {
+		if why := c.handle(r, b); why != goesOn {
 			return why
 		}
 		c.in.take(n)
@@ -117,10 +113,7 @@ func (c *conn) acquireWithoutRoom(r *wire.Request, b *batch, ref ref) {
 	if r.ID == 0 {
 		frame := wire.Reply{Key: r.Key}
 		c.srv.messages.limit(&frame)
-		c.mu.Lock()
-		refused := c.pending.order.refuse(ref, &frame)
-		c.mu.Unlock()
-		if refused {
+		if c.refuse(ref, &frame) {
 			return
 		}
 	}
@@ -138,7 +131,19 @@ func (c *conn) acquireWithoutRoom(r *wire.Request, b *batch, ref ref) {
 func (c *conn) measureRoom() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.room = max(0, c.srv.cfg.MaxPending-c.pending.queued-c.pending.order.held-c.out.late)
+	c.room = c.srv.cfg.MaxPending - c.out.late
+	if p := c.pending; p != nil {
+		c.room -= p.queued + p.order.held
+	}
+	c.room = max(c.room, 0)
+}
+
+// refuse answers an acquire of ordered mode for which there is no room, if it
+// has others before it.
+func (c *conn) refuse(r ref, frame *wire.Reply) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pending != nil && c.pending.order.refuse(r, frame)
 }
 
 func (c *conn) nextRef(id uint32) ref {
@@ -149,7 +154,7 @@ func (c *conn) nextRef(id uint32) ref {
 func (c *conn) waitsFor(key []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.pending.waitsFor(key)
+	return c.pending != nil && c.pending.waitsFor(key)
 }
 
 // cancel withdraws the oldest acquire of the id that is queued. The batch runs
@@ -157,18 +162,27 @@ func (c *conn) waitsFor(key []byte) bool {
 // the next one may mean the next acquire of the same id.
 func (c *conn) cancel(r *wire.Request, b *batch) {
 	c.run(b)
-	c.mu.Lock()
-	target, ok := c.pending.oldest(r.Target)
-	if ok {
-		c.cancels = append(c.cancels, cancelling{id: r.ID})
-	}
-	c.mu.Unlock()
+	target, ok := c.beginCancel(r)
 	if !ok {
 		c.answer(&wire.Reply{Op: wire.OpCancel, Status: wire.StatusNone, ID: r.ID})
 		return
 	}
 	*c.add(r, b) = locks.Command{Op: locks.OpCancel, Ref: uint64(target)}
 	c.run(b)
+}
+
+// beginCancel finds what a cancel means.
+func (c *conn) beginCancel(r *wire.Request) (ref, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pending == nil {
+		return 0, false
+	}
+	target, ok := c.pending.oldest(r.Target)
+	if ok {
+		c.pending.cancels = append(c.pending.cancels, cancelling{id: r.ID})
+	}
+	return target, ok
 }
 
 // malformed answers a frame that breaks the protocol.

@@ -22,7 +22,8 @@ type Server struct {
 	refusals chan struct{} // places for connections that are being refused
 	stop     chan struct{} // closed when no more are accepted
 
-	wg sync.WaitGroup // connections
+	wg      sync.WaitGroup // connections
+	workers workers
 
 	mu       sync.Mutex // guards what follows
 	listener net.Listener
@@ -64,6 +65,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		s.kill()
 	}
 	s.wg.Wait()
+	s.workers.stop()
 	return err
 }
 
@@ -161,6 +163,7 @@ func (s *Server) welcome(nc net.Conn) {
 		return
 	}
 	c := newConn(s, nc, release)
+	c.in.deadline(time.Now().Add(s.cfg.HelloTimeout))
 	s.start(c, c.serve)
 }
 
@@ -174,7 +177,8 @@ func (s *Server) start(c *conn, life func()) {
 		return
 	}
 	s.conns[c] = struct{}{}
-	s.wg.Go(life)
+	s.wg.Add(1)
+	go life()
 }
 
 func (s *Server) admit(nc net.Conn) (release func(), ok bool) {
@@ -208,6 +212,7 @@ func (s *Server) refuse(nc net.Conn) {
 
 // gone notes that a connection has ended.
 func (s *Server) gone(c *conn, why ending) {
+	defer s.wg.Done()
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()

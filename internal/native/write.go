@@ -16,7 +16,7 @@ func (c *conn) Flush() {
 		return
 	}
 	c.out.writing = true
-	if c.out.raw != nil && c.writeInline() {
+	if c.raw != nil && c.writeInline() {
 		c.out.giveUp()
 		c.mu.Unlock()
 		return
@@ -29,18 +29,26 @@ func (c *conn) Flush() {
 // true where nothing is left to do: all is written, or nothing ever can be.
 func (c *conn) writeInline() bool {
 	for range writesInline {
-		chunk := c.out.begin()
+		b := c.out.begin()
 		c.mu.Unlock()
-		n, err := c.out.writeSome(chunk)
+		n, err := c.writeSome(b)
+		full := n < b.writing
 		c.mu.Lock()
 		if !c.written(n, err) || !c.fillOutput() {
 			return true
 		}
-		if n < len(chunk) {
+		if full {
 			return false
 		}
 	}
 	return false
+}
+
+func (c *conn) writeSome(b *buffer) (int, error) {
+	if err := c.raw.Write(c.tryWrite); err != nil {
+		return 0, err
+	}
+	return b.n, b.err
 }
 
 // drain has the writer's role until the socket has taken everything, the
@@ -60,9 +68,9 @@ func (c *conn) drain() {
 // deadline lets it. It holds c.mu but for the write, and needs the writer's
 // role.
 func (c *conn) writeHead() bool {
-	chunk := c.out.begin()
+	b := c.out.begin()
 	c.mu.Unlock()
-	n, err := c.nc.Write(chunk)
+	n, err := c.nc.Write(b.b[b.start:][:b.writing])
 	c.mu.Lock()
 	return c.written(n, err)
 }
@@ -81,8 +89,8 @@ func (c *conn) written(n int, err error) bool {
 // write, so that they are made only as the socket takes them. It reports
 // whether there is anything to write.
 func (c *conn) fillOutput() bool {
-	if c.out.head == nil && len(c.pending.order.ripe) > 0 {
-		c.pending.order.release(func(r *wire.Reply) bool { return c.out.addIfRoom(r, nothing) })
+	if p := c.pending; p != nil && c.out.head == nil && len(p.order.ripe) > 0 {
+		p.order.release(func(r *wire.Reply) bool { return c.out.addIfRoom(r, nothing) })
 	}
 	return c.out.head != nil
 }
