@@ -60,3 +60,13 @@ func TestAdmissionOfManyAtOnce(t *testing.T) {
 		t.Errorf("%d connections are counted after all have gone", ad.total)
 	}
 }
+
+func TestDescriptors(t *testing.T) {
+	have, enough := descriptors(0)
+	if have < spareDescriptors || !enough {
+		t.Errorf("%d descriptors, enough for no client: %v", have, enough)
+	}
+	if _, enough := descriptors(int(have)); enough {
+		t.Error("every descriptor is taken for a client, and that is said to be enough")
+	}
+}
