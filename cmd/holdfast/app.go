@@ -62,7 +62,9 @@ func (a *app) exit(err error) int {
 	var coded *exitError
 	if errors.As(err, &coded) {
 		code = coded.code
-		if coded.err == nil {
+		// That a lock is taken is no error: a job that starts often must be
+		// able to end without a word.
+		if coded.err == nil || code == exitNotAcquired && a.quiet {
 			return code
 		}
 	}

@@ -123,7 +123,7 @@ func (f *lockFlags) failure(ctx context.Context, key string, err error) error {
 	case errors.Is(err, client.ErrUnauthorized):
 		return fmt.Errorf("%w\n%s", err, adviceAuth)
 	case errors.Is(err, client.ErrMismatch):
-		return fmt.Errorf("%w\nAll who use a key at one time must agree on --slots and --shared.", err)
+		return fmt.Errorf("%w\n%s", err, adviceMismatch)
 	case errors.Is(err, client.ErrNoActive), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w\n%s", err, adviceNoServer)
 	}

@@ -145,5 +145,6 @@ func withAdvice(err error) error {
 
 const (
 	adviceAuth     = "Name the auth token's file with --auth-token-file or " + envAuthTokenFile + ", or set " + envAuthToken + "."
+	adviceMismatch = "All who use a key at one time must agree on --slots and --shared."
 	adviceNoServer = "No server listens there: start one with 'holdfastd', or name another with --addr or " + envAddrs + "."
 )

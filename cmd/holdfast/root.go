@@ -38,7 +38,7 @@ with others say so in their help.`,
 	root.SetFlagErrorFunc(usageError)
 	flags := root.PersistentFlags()
 	a.conn.register(flags)
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no warnings, errors only")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "errors only: no warnings, and no word when a lock is taken")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens to the connections")
 	root.AddCommand(
 		newAcquire(a), newRelease(a), newExtend(a), newRun(a),

@@ -73,6 +73,7 @@ func TestRunNotAcquired(t *testing.T) {
 		{[]string{"--try"}, "holdfast: \"job\" is taken\n"},
 		{[]string{"--wait", "0"}, "holdfast: \"job\" is taken\n"},
 		{[]string{"--wait", "50ms"}, "holdfast: \"job\" was not granted within 50ms\n"},
+		{[]string{"--try", "--quiet"}, ""},
 	} {
 		o := s.run("job", append(c.args, "--", "echo", "ran")...).wantExit(exitNotAcquired)
 		if o.stdout != "" || o.stderr != c.stderr {
@@ -218,16 +219,18 @@ func TestRunWaitsForWhatTheCommandLeftBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := s.run("job", sh(fmt.Sprintf("(setsid sh -c 'echo $$; read word <%s; echo $word' &); exit 9", fifo))...)
-	p.line() // its pid: it has left the command's session
-	h := make(chan *holder)
-	go func() { h <- s.hold("job") }()
-	// The user is told a second after the command's end; the lock is kept.
+	pid := p.line()
+	p.wantProgress()  // the command has ended a second ago
+	s.wantHeld("job") // what it started has not
 	if err := os.WriteFile(fifo, []byte("on\n"), 0); err != nil {
 		t.Fatal(err)
 	}
 	p.wantLine("on")
-	p.wantExit(9)
-	(<-h).release()
+	o := p.wantExit(9)
+	if want := "holdfast: processes that the command left behind still run (pid " + pid + "): the lock is kept until they end\n"; o.stderr != want {
+		t.Errorf("standard error %q; want %q", o.stderr, want)
+	}
+	s.wantFree("job")
 }
 
 func TestRunLostLock(t *testing.T) {

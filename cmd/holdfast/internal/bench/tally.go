@@ -65,13 +65,6 @@ func (t *tally) merge(o *tally) {
 	}
 }
 
-func (t *tally) total() (sum uint64) {
-	for _, n := range t {
-		sum += n
-	}
-	return sum
-}
-
 // byName is nil if there is nothing to name.
 func (t *tally) byName() map[string]uint64 {
 	var names map[string]uint64
