@@ -61,12 +61,17 @@ func TestAdmissionOfManyAtOnce(t *testing.T) {
 	}
 }
 
-func TestDescriptors(t *testing.T) {
-	have, enough := descriptors(0)
-	if have < spareDescriptors || !enough {
-		t.Errorf("%d descriptors, enough for no client: %v", have, enough)
-	}
-	if _, enough := descriptors(int(have)); enough {
-		t.Error("every descriptor is taken for a client, and that is said to be enough")
+func TestConnectionLimit(t *testing.T) {
+	for _, c := range []struct {
+		wanted      int
+		descriptors uint64
+		want        int
+	}{
+		{50_000, 1 << 20, 50_000}, {50_000, 50_064, 50_000}, {50_000, 50_063, 49_999}, {50_000, 20_000, 19_936},
+		{50_000, 64, 1}, {50_000, 3, 1}, {1, 1 << 63, 1},
+	} {
+		if got := bounded(c.wanted, c.descriptors); got != c.want {
+			t.Errorf("%d wanted, %d descriptors: got %d, want %d", c.wanted, c.descriptors, got, c.want)
+		}
 	}
 }

@@ -52,8 +52,8 @@ type config struct {
 	// How many acquires may wait for one key; more are refused.
 	MaxWaitersPerKey count `split_words:"true" default:"200000" range:"1..1000000000"`
 
-	// How many connections may be open at once, of both ports together; more are closed as they come. Each needs a file
-	// descriptor (ulimit -n).
+	// How many connections may be open at once, of both ports together; more are refused. Each needs a file
+	// descriptor (ulimit -n): where there are fewer, that is the bound, and a warning says so.
 	MaxConnections count `split_words:"true" default:"50000" range:"1..1000000"`
 
 	// How many of them may come from one address. 0 sets no bound: many clients can share one, behind a proxy for instance.

@@ -105,7 +105,7 @@ func (d *daemon) listen() (err error) {
 
 // buildPorts makes what serves the two ports.
 func (d *daemon) buildPorts(log *slog.Logger) (err error) {
-	admission := newAdmission(int(d.cfg.MaxConnections), int(d.cfg.MaxConnectionsPerAddress))
+	admission := newAdmission(connectionLimit(int(d.cfg.MaxConnections)), int(d.cfg.MaxConnectionsPerAddress))
 
 	tcp := native.DefaultConfig(d.node)
 	tcp.Software = "holdfastd/" + version
@@ -186,9 +186,9 @@ func (d *daemon) announce() {
 		d.log.Warn("NO AUTH: whoever reaches these ports can take and release every lock; set HOLDFAST_AUTH_TOKEN or listen on loopback",
 			"event", "auth", "native", d.tcp.Addr().String(), "http", d.http.Addr().String())
 	}
-	if have, enough := descriptors(int(d.cfg.MaxConnections)); !enough {
-		d.log.Warn("fewer file descriptors than HOLDFAST_MAX_CONNECTIONS needs: raise ulimit -n or lower it",
-			"event", "limit", "descriptors", have, "max_connections", int(d.cfg.MaxConnections))
+	if wanted := int(d.cfg.MaxConnections); connectionLimit(wanted) < wanted {
+		d.log.Warn("the limit on file descriptors allows fewer connections than HOLDFAST_MAX_CONNECTIONS: raise ulimit -n",
+			"event", "limit", "connections", connectionLimit(wanted), "wanted", wanted)
 	}
 }
 

@@ -5,12 +5,20 @@ import "syscall"
 // spareDescriptors is for what is not a client: listeners, the log, the data directory.
 const spareDescriptors = 64
 
-// descriptors returns how many file descriptors the process may have (Go has raised the soft limit to the hard one by
-// now), and whether they are enough for that many connections.
-func descriptors(connections int) (have uint64, enough bool) {
+// connectionLimit returns how many connections can be served: as many as were asked for, unless the process may not
+// have that many file descriptors (Go has raised the soft limit to the hard one by now). Refusing a client in so many
+// words is better than an accept that fails for want of a descriptor.
+func connectionLimit(wanted int) int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return 0, true // nothing is known, so there is nothing to warn of
+		return wanted
 	}
-	return limit.Cur, limit.Cur >= uint64(connections)+spareDescriptors
+	return bounded(wanted, limit.Cur)
+}
+
+func bounded(wanted int, descriptors uint64) int {
+	if descriptors >= uint64(wanted)+spareDescriptors {
+		return wanted
+	}
+	return int(max(descriptors, spareDescriptors+1) - spareDescriptors)
 }
