@@ -146,7 +146,7 @@ func (a *acquisition) try(n *conn) (res result, err error) {
 	res = cl.res
 	c.calls.put(cl)
 	if res.status != wire.StatusGranted {
-		c.steady(&a.trip, now)
+		c.steady(&a.trip, &res, now)
 	}
 	return res, nil
 }
@@ -255,7 +255,10 @@ func (a *acquisition) giveUp(err error) error {
 			detail = "not granted within " + a.spec.wait.String()
 		}
 	case a.asked && errors.Is(err, ErrNoActive) && (a.over() || a.trip.ctx.Err() != nil):
-		causes = append(causes, ErrNotAcquired, err)
+		causes = append(causes, ErrNotAcquired)
+		if a.c.pick() == nil {
+			causes = append(causes, err)
+		}
 	default:
 		causes = append(causes, err)
 	}

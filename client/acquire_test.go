@@ -12,11 +12,11 @@ func TestAcquireRelease(t *testing.T) {
 		b.dial()
 		l := b.acquire("jobs", WithLease(10*time.Second))
 		if l.Key() != "jobs" || l.Token() == 0 || l.Token() != b.table().Holder("jobs") || l.Err() != nil {
-			t.Errorf("key %q, token %d, error %v", l.Key(), l.Token(), l.Err())
+			b.Errorf("key %q, token %d, error %v", l.Key(), l.Token(), l.Err())
 		}
 		b.release(l)
 		b.is(l.Err(), ErrReleased)
-		b.is(l.Release(t.Context()), ErrReleased)
+		b.is(l.Release(b.Context()), ErrReleased)
 		b.free("jobs")
 	})
 }
@@ -31,7 +31,7 @@ func TestAcquireWaits(t *testing.T) {
 		synctest.Wait()
 		got := <-second
 		if got.err != nil || got.l.Token() <= first.Token() {
-			t.Fatalf("token %d after %d, error %v", got.l.Token(), first.Token(), got.err)
+			b.Fatalf("token %d after %d, error %v", got.l.Token(), first.Token(), got.err)
 		}
 		b.release(got.l)
 		b.free("jobs")

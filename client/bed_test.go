@@ -41,15 +41,19 @@ func inBubble(t *testing.T, n int, f func(b *bed)) {
 			b.nodes = append(b.nodes, s)
 			b.net.Add(s.Node+":7620", s)
 		}
+		defer b.end()
 		f(b)
-		if b.c != nil {
-			b.c.Close()
-		}
-		for _, s := range b.nodes {
-			s.CutAll()
-			s.Wait()
-		}
 	})
+}
+
+func (b *bed) end() {
+	if b.c != nil {
+		b.c.Close()
+	}
+	for _, s := range b.nodes {
+		s.CutAll()
+		s.Wait()
+	}
 }
 
 // addrs are the addresses of all nodes.

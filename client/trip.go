@@ -16,7 +16,7 @@ type trip struct {
 	pauses int     // made in a row
 	since  instant // since when no node has served; 0 = none has been looked for in vain
 	drops  int     // connections that were lost with the request
-	seen   uint64  // Client.failures when drops and failures began to count
+	seen   uint64  // Client.failures when they began to count
 }
 
 const (
@@ -25,10 +25,13 @@ const (
 	// noActiveTime is how long nodes may answer without serving before an
 	// operation gives up: several times what a failover takes.
 	noActiveTime = 10 * time.Second
-	// steadyTime is how long a request must have been under way for its failure
-	// to be a new story rather than the next chapter of an old one.
-	steadyTime = 5 * time.Second
+	// A request that was under way for so long before it failed starts a new
+	// story: it was not what ended the connection, and the redirect is not one of
+	// a loop.
+	steadyDropped = time.Second
+	steadyMoved   = 5 * time.Second
 
+	dropPause    = 20 * time.Millisecond
 	firstPause   = 100 * time.Millisecond
 	longestPause = 500 * time.Millisecond
 )
@@ -104,7 +107,7 @@ func (c *Client) verdictLocked(t *trip, now instant, answering bool) error {
 		return nil
 	case answering && now.sub(t.since) < noActiveTime:
 		return nil
-	case !answering && t.drops+int(c.failures.Load()-t.seen) < c.configured:
+	case !answering && c.failures.Load()-t.seen < uint64(c.configured):
 		return nil
 	}
 	return &noActiveError{tried: c.triedLocked(), refusal: refusal}
@@ -163,19 +166,25 @@ func (c *Client) pause(t *trip) error {
 }
 
 // dropped counts a connection that was lost with the request of t, and fails
-// once as many have been as are registered.
+// once as many have been as are registered. Connections to one node often end
+// together: the next try comes a moment later, so that it is not wasted on one
+// whose end is just about to be noticed.
 func (c *Client) dropped(t *trip) error {
 	t.drops++
-	if t.patient || t.drops < c.configured {
-		return nil
+	if !t.patient && t.drops >= c.configured || c.sleep(t, nil, dropPause) == ended {
+		return c.noActive()
 	}
-	return c.noActive()
+	return nil
 }
 
-// steady forgets past troubles if the request was under way for long before it
-// failed.
-func (c *Client) steady(t *trip, sent instant) {
-	if c.clock.now().sub(sent) >= steadyTime {
+// steady forgets past troubles if the request, sent at sent, was under way for
+// long before it came to res.
+func (c *Client) steady(t *trip, res *result, sent instant) {
+	long := steadyMoved
+	if res.err == errDropped {
+		long = steadyDropped
+	}
+	if c.clock.now().sub(sent) >= long {
 		fresh := c.newTrip(t.ctx)
 		fresh.until, fresh.patient = t.until, t.patient
 		*t = fresh

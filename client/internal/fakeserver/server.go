@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"holdfast/wire"
@@ -53,6 +54,7 @@ type Conn struct {
 	out   chan timed[wire.Reply]
 	gone  chan struct{} // closed when the connection ends
 	once  sync.Once
+	mute  atomic.Bool
 }
 
 // timed is something on its way until due.
@@ -64,7 +66,7 @@ type timed[T any] struct {
 func (s *Server) accept(nc net.Conn, deaf bool) {
 	c := &Conn{
 		s: s, nc: nc, gone: make(chan struct{}),
-		in: make(chan timed[wire.Request], 1<<14), out: make(chan timed[wire.Reply], 1<<14),
+		in: make(chan timed[wire.Request], 256), out: make(chan timed[wire.Reply], 256),
 	}
 	s.mu.Lock()
 	c.Index = len(s.conns)
@@ -153,7 +155,7 @@ func (c *Conn) read() {
 	defer c.s.wg.Done()
 	defer close(c.in)
 	defer c.Cut()
-	buf := make([]byte, 0, 1<<16)
+	buf := make([]byte, 0, 2*wire.MaxFrameBytes)
 	for {
 		var r wire.Request
 		k, err := r.Decode(buf)
@@ -240,6 +242,9 @@ func (c *Conn) Reply(r *wire.Request, reply wire.Reply) {
 
 // Send sends a frame.
 func (c *Conn) Send(reply wire.Reply) {
+	if c.mute.Load() {
+		return
+	}
 	select {
 	case c.out <- timed[wire.Reply]{time.Now().Add(c.s.Latency), reply}:
 	case <-c.gone:
@@ -264,3 +269,19 @@ func (c *Conn) write() {
 		}
 	}
 }
+
+// Alive says whether the connection stands.
+func (c *Conn) Alive() bool {
+	select {
+	case <-c.gone:
+		return false
+	default:
+		return true
+	}
+}
+
+// Mute drops whatever would be sent from now on.
+func (c *Conn) Mute() { c.mute.Store(true) }
+
+// Raw writes bytes that need not be a frame, past the queue.
+func (c *Conn) Raw(b []byte) { c.nc.Write(b) }
