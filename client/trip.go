@@ -215,7 +215,7 @@ func (c *Client) sleep(t *trip, changed <-chan struct{}, d time.Duration) wakeup
 		if left <= 0 {
 			return ended
 		}
-		if d == 0 || left < d {
+		if d == 0 || left <= d {
 			d, up = left, ended
 		}
 	}
