@@ -172,7 +172,6 @@ func TestRunSignalWhileWaiting(t *testing.T) {
 			h := s.hold("job")
 			p := s.run("job", "--", "echo", "ran")
 			h.awaitWaiter()
-			p.signal(unix.SIGWINCH) // of no interest to one who waits
 			p.signal(sig)
 			o := p.wantExit(exitSignal + int(sig))
 			if want := fmt.Sprintf("holdfast: signal %s while waiting for \"job\": withdrawn\n", unix.SignalName(sig)); o.stdout != "" || o.stderr != want {
@@ -182,6 +181,18 @@ func TestRunSignalWhileWaiting(t *testing.T) {
 			s.wantFree("job")
 		})
 	}
+}
+
+// A terminal that changes its size is of no interest to one who waits.
+func TestRunWindowChangeWhileWaiting(t *testing.T) {
+	s := startServer(t)
+	h := s.hold("job")
+	p := s.run("job", "--", "echo", "ran")
+	h.awaitWaiter()
+	p.signal(unix.SIGWINCH)
+	h.release()
+	p.wantLine("ran")
+	p.wantExit(0)
 }
 
 // A signal that was ignored from the start stays so, for the command too.
