@@ -66,8 +66,10 @@ func (s *census) holders(id uint32, k *entry) {
 		if c.flags&Shared == 0 && k.slots == 1 {
 			exclusive++
 		}
-		if cid != k.root && t.endsBefore(c, t.claims.at(t.parent(cid))) {
-			s.fault("holder %d of key %q ends before the one above it", c.id, t.keyOf(k))
+		for below := c.child; below != 0; below = t.claims.at(below).next {
+			if b := t.claims.at(below); t.endsBefore(b, c) {
+				s.fault("holder %d of key %q ends before the one above it", b.id, t.keyOf(k))
+			}
 		}
 		if t.findHolder(id, Token(c.id)) != cid {
 			s.fault("token %d of key %q is not found", c.id, t.keyOf(k))

@@ -238,6 +238,9 @@ func (d *drawer) acquire(c *Command) {
 	if d.chance(10) {
 		c.Origin = one(d, origins)
 	}
+	if d.chance(2) {
+		c.Wait = one(d, []time.Duration{1 << 61, 1 << 62, 1<<63 - 1}) // decades
+	}
 	if d.chance(d.p.bad) {
 		switch d.pick(3) {
 		case 0:

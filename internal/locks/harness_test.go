@@ -18,6 +18,7 @@ type harness struct {
 	follower follower
 	key      []byte // lent to the table, overwritten after each call
 	origin   Origin // likewise
+	batch    []Command
 	steps    int
 	every    int // the dear comparisons come every so many steps
 	seen     *coverage
@@ -45,10 +46,12 @@ func (h *harness) do(c Command) error {
 		h.origin = *c.Origin
 		lent.Origin = &h.origin
 	}
-	h.table.Do(h.now, &lent, &h.fx)
+	h.batch = append(h.batch[:0], lent)
+	h.table.Prefetch(h.batch)
+	h.table.Do(h.now, &h.batch[0], &h.fx)
 	for h.fx.More {
 		h.fx.More = false
-		h.table.Do(h.now, &lent, &h.fx)
+		h.table.Do(h.now, &h.batch[0], &h.fx)
 	}
 	for i := range h.key {
 		h.key[i] = 0xff

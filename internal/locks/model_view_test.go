@@ -67,7 +67,7 @@ func (m *model) row(k *mkey) Row {
 // promote makes m what its follower knows at the instant at which that becomes
 // the active: every client is gone, a waiter without a ticket was never heard of, nobody
 // knows which grant was not delivered. Whoever that leaves with room before
-// him is granted, key by key in the given order. Times move to the follower's
+// him is granted, key by key, those of the given order first. Times move to the follower's
 // clock, which is ahead by skew.
 func (m *model) promote(now Time, rank uint8, skew time.Duration, order []string) {
 	m.sessions = map[Session]Origin{}
@@ -86,6 +86,9 @@ func (m *model) promote(now Time, rank uint8, skew time.Duration, order []string
 	m.activate(now, 0)
 	for _, name := range order {
 		m.handOn(now, m.keys[name], atRequest(now))
+	}
+	for _, k := range m.keys {
+		m.handOn(now, k, atRequest(now))
 	}
 	for _, k := range m.keys {
 		for _, c := range slices.Concat(k.holds, k.queue) {

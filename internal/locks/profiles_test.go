@@ -92,7 +92,7 @@ var profiles = []profile{
 		p.waits = []time.Duration{0, ms, 5 * ms}
 	}),
 	with("limits of keys", func(p *profile) {
-		p.keys, p.cfg.MaxKeys, p.cfg.MaxKeyBytes = 12, 5, 30
+		p.keys, p.cfg.MaxKeys, p.cfg.MaxKeyBytes = 12, 5, 24
 	}),
 	with("limits of waiters", func(p *profile) {
 		p.keys, p.sessions, p.slots, p.shared = 4, 4, []uint16{0, 1}, 10

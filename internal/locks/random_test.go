@@ -9,26 +9,59 @@ import (
 	"testing"
 )
 
+// How to use the random test:
+//
+//	go test ./internal/locks -run TestModel$ -v                      a million steps, and what they reached
+//	HOLDFAST_MODEL_STEPS=10000000 go test ./internal/locks -run …    as many as that (so does -steps)
+//	go test ./internal/locks -run TestModel$ -seed 7 -profile shared replay
 var (
-	seedFlag = flag.Uint64("seed", 0, "replay the random test of this seed, and no other")
-	stepFlag = flag.Int("steps", stepsWanted(), "random steps of the model test")
+	seedFlag    = flag.Uint64("seed", 0, "first seed of the random test; 0 = a new one each time")
+	profileFlag = flag.String("profile", "", "the only profile of the random test")
+	stepsFlag   = flag.Int("steps", stepsWanted(), "steps of the random test")
 )
 
-// stepsWanted is a million, or what HOLDFAST_STEPS says.
 func stepsWanted() int {
-	if n, err := strconv.Atoi(os.Getenv("HOLDFAST_STEPS")); err == nil {
+	if n, err := strconv.Atoi(os.Getenv("HOLDFAST_MODEL_STEPS")); err == nil {
 		return n
 	}
 	return 1_000_000
 }
 
-// runLength is how many steps one seed is run for.
-const runLength = 5_000
+// runLength is how many steps one seed is run for: enough to get everywhere,
+// and short enough for a hundred tables of each profile.
+const runLength = 4_000
+
+// TestModel drives the table and the model with the same random commands, each
+// profile in turn.
+func TestModel(t *testing.T) {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64() >> 1
+	}
+	seen, total := &coverage{}, 0
+	for ; total < *stepsFlag; seed++ {
+		for i := range profiles {
+			p := &profiles[i]
+			if *profileFlag != "" && *profileFlag != p.name {
+				continue
+			}
+			done, err := run(p, seed, min(runLength, *stepsFlag/len(profiles)), seen)
+			total += done
+			if err != nil {
+				t.Fatalf("after %d steps: -seed %d -profile %q, its step %d: %v", total, seed, p.name, done, err)
+			}
+		}
+	}
+	list, missing := seen.counts()
+	t.Logf("%d steps, last seed %d:\n%s", total, seed-1, list)
+	if missing != "" && *profileFlag == "" {
+		t.Errorf("never reached in %d steps:\n%s", total, missing)
+	}
+}
 
 // run takes one profile through the steps of one seed.
 func run(p *profile, seed uint64, steps int, seen *coverage) (done int, err error) {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	d := newDrawer(p, rng.IntN, seen)
+	d := newDrawer(p, rand.New(rand.NewPCG(seed, 1)).IntN, seen)
 	d.every = 16
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -42,30 +75,4 @@ func run(p *profile, seed uint64, steps int, seen *coverage) (done int, err erro
 		}
 	}
 	return d.steps, d.compareAll()
-}
-
-// TestModel drives the table and the model with the same random commands.
-//
-//	go test ./internal/locks -run TestModel -seed N    replays one seed in every profile
-//	go test ./internal/locks -run TestModel -steps N   or HOLDFAST_STEPS=N: how many steps in all
-func TestModel(t *testing.T) {
-	first, total, length := rand.Uint64(), 0, min(runLength, *stepFlag/len(profiles))
-	if *seedFlag != 0 {
-		first, *stepFlag = *seedFlag, len(profiles)*runLength
-	}
-	seen := &coverage{}
-	for n := uint64(0); total < *stepFlag; n++ {
-		p := &profiles[n%uint64(len(profiles))]
-		seed := first + n/uint64(len(profiles))
-		done, err := run(p, seed, min(length, *stepFlag-total), seen)
-		total += done
-		if err != nil {
-			t.Fatalf("profile %q, -seed %d, step %d: %v", p.name, seed, done, err)
-		}
-	}
-	list, missing := seen.counts()
-	t.Logf("%d steps from seed %d on:\n%s", total, first, list)
-	if missing != "" {
-		t.Errorf("never reached in %d steps:\n%s", total, missing)
-	}
 }
