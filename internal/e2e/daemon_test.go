@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"holdfast/internal/web"
+	"holdfast/internal/web/webtest"
 )
 
 // bin is where TestMain put the programs.
@@ -49,6 +52,7 @@ type daemon struct {
 	native string // address of the TCP port
 	url    string // of the HTTP port
 	http   *http.Client
+	plain  *http.Transport
 	ended  chan struct{}
 
 	mu  sync.Mutex
@@ -60,7 +64,9 @@ var started = regexp.MustCompile(`msg=started .*\bnative=(\S+) http=(\S+)`)
 // start runs holdfastd on ports of its own choice until the test ends.
 func start(t *testing.T, env ...string) *daemon {
 	t.Helper()
-	d := &daemon{t: t, ended: make(chan struct{}), http: &http.Client{Transport: &http.Transport{}, Timeout: 2 * patience}}
+	d := &daemon{t: t, ended: make(chan struct{}), plain: &http.Transport{}}
+	// Every answer is held against the OpenAPI document.
+	d.http = &http.Client{Transport: webtest.MustLoad(t, web.OpenAPI).Transport(t, d.plain), Timeout: 2 * patience}
 	d.cmd = exec.Command(filepath.Join(bin, "holdfastd"))
 	d.cmd.Env = append([]string{"HOLDFAST_NATIVE_ADDR=127.0.0.1:0", "HOLDFAST_HTTP_ADDR=127.0.0.1:0"}, env...)
 	stderr, err := d.cmd.StderrPipe()
@@ -75,7 +81,7 @@ func start(t *testing.T, env ...string) *daemon {
 	t.Cleanup(func() {
 		d.cmd.Process.Kill()
 		<-d.ended
-		d.http.CloseIdleConnections()
+		d.plain.CloseIdleConnections()
 		if t.Failed() {
 			t.Logf("the server said:\n%s", d.said())
 		}

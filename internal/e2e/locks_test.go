@@ -146,7 +146,7 @@ func TestBadKeysAreRefusedEverywhere(t *testing.T) {
 		}
 		c.Write(append([]byte{0xff, 0xff, 0xff, 0xff}, make([]byte, 1<<20)...))
 		c.Close()
-		r, err := http.Post(d.url+"/v1/acquire", "application/json", strings.NewReader(`{"key":"`+strings.Repeat("k", 1<<20)+`"}`))
+		r, err := d.http.Post(d.url+"/v1/acquire", "application/json", strings.NewReader(`{"key":"`+strings.Repeat("k", 1<<20)+`"}`))
 		if err == nil {
 			if r.StatusCode != 413 {
 				t.Errorf("a body of a megabyte was answered %d", r.StatusCode)
@@ -154,7 +154,6 @@ func TestBadKeysAreRefusedEverywhere(t *testing.T) {
 			r.Body.Close()
 		}
 	}
-	http.DefaultClient.CloseIdleConnections()
 	if grown := d.residentKB() - before; grown > 10<<10 {
 		t.Errorf("memory grew by %d KB", grown)
 	}
@@ -444,7 +443,6 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		t.Errorf("%d keys are left", a.Keys)
 	}
 	d.await("memory to return", func() bool {
-		d.http.CloseIdleConnections()
 		return d.residentKB() < before+(full-before)/2
 	})
 	t.Logf("resident: %d KB before, %d with %d keys, %d after", before, full, keys, d.residentKB())

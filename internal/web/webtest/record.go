@@ -12,6 +12,8 @@ import (
 func (c *Contract) Handler(t testing.TB, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var sent bytes.Buffer
+		// A copy: net/http decides by the body of its own what to do with what a handler left unread.
+		r = r.WithContext(r.Context())
 		r.Body = readCloser{io.TeeReader(r.Body, &sent), r.Body}
 		rec := &recorder{ResponseWriter: w}
 		h.ServeHTTP(rec, r)
@@ -62,13 +64,19 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // Transport sends requests through next and reports to t every answer that is
 // not as the document has it: for tests that see a server from outside. It reads
-// whole answers before it hands them on.
+// whole requests first, since next may still be sending one when its answer has
+// come, and whole answers before it hands them on.
 func (c *Contract) Transport(t testing.TB, next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		var sent bytes.Buffer
+		var sent []byte
 		if r.Body != nil {
+			var err error
+			if sent, err = io.ReadAll(r.Body); err != nil {
+				return nil, err
+			}
+			r.Body.Close()
 			r = r.Clone(r.Context())
-			r.Body = readCloser{io.TeeReader(r.Body, &sent), r.Body}
+			r.Body = io.NopCloser(bytes.NewReader(sent))
 		}
 		res, err := next.RoundTrip(r)
 		if err != nil {
@@ -82,7 +90,7 @@ func (c *Contract) Transport(t testing.TB, next http.RoundTripper) http.RoundTri
 		res.Body = io.NopCloser(bytes.NewReader(body))
 		x := &Exchange{
 			Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery,
-			RequestType: r.Header.Get("Content-Type"), RequestBody: sent.Bytes(),
+			RequestType: r.Header.Get("Content-Type"), RequestBody: sent,
 			Status: res.StatusCode, Header: res.Header, Body: body,
 		}
 		if err := c.Check(x); err != nil {
