@@ -54,17 +54,16 @@ func newHistogram() *hdrhistogram.Histogram {
 }
 
 // next prepares the slot's following request and returns false to end the
-// slot. r is the answer to the one before, nil at the start; now is the time
-// since the epoch.
+// slot. r is the answer to the one before, nil at the start; now is when it was
+// read, since the epoch.
 type next func(s *slot, r *wire.Reply, now time.Duration) bool
 
 // pump keeps all slots busy until each has ended or the connection fails.
 func (w *worker) pump(f next) {
 	inFlight := 0
-	now := w.run.now()
 	for i := range w.slots {
-		if s := &w.slots[i]; f(s, nil, now) {
-			w.send(s, now)
+		if s := &w.slots[i]; f(s, nil, 0) {
+			w.send(s)
 			inFlight++
 		}
 	}
@@ -74,17 +73,16 @@ func (w *worker) pump(f next) {
 			w.breakOff(err, inFlight)
 			return
 		}
-		now = w.run.now()
-		if f(s, &w.reply, now) {
-			w.send(s, now)
+		if f(s, &w.reply, w.run.now()) {
+			w.send(s)
 		} else {
 			inFlight--
 		}
 	}
 }
 
-func (w *worker) send(s *slot, now time.Duration) {
-	s.sent = now
+func (w *worker) send(s *slot) {
+	s.sent = w.run.now()
 	w.conn.Queue(&s.req)
 }
 
