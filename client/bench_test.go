@@ -41,7 +41,11 @@ func TestAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if got > 2 {
+	budget := 2.0
+	if poolIsLeaky {
+		budget += 2
+	}
+	if got > budget {
 		t.Errorf("%v allocations per acquire and release; the Lock and at most one more", got)
 	}
 }

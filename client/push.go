@@ -8,7 +8,11 @@ func (c *Client) pushed(n *conn, p *push) {
 	switch p.op {
 	case wire.OpLost:
 		reason := lostReason(p.reason)
-		if l := c.watch.lost(p.token, reason); l != nil {
+		switch l := c.watch.lost(p.token, reason); {
+		case l == nil:
+		case reason == LostExpired:
+			l.expire()
+		default:
 			l.lose(reason)
 		}
 	case wire.OpMoved:

@@ -20,12 +20,14 @@ type Server struct {
 	Auth       string        // required in the hello, if not empty
 	Latency    time.Duration // of each direction
 
-	// Hook sees each request first; true means that it has dealt with it. It
-	// runs on the connection's own goroutine.
+	// Hook sees each request first; true means that it has dealt with it. It is
+	// called for one request at a time and must not block.
 	Hook func(c *Conn, r *wire.Request) (done bool)
 
 	// Table holds the locks; servers of one cluster share it.
 	Table *Table
+
+	hookMu sync.Mutex // held while Hook runs
 
 	mu       sync.Mutex // guards what follows and the exported fields
 	conns    []*Conn
@@ -194,14 +196,23 @@ func (c *Conn) serve() {
 	defer c.s.wg.Done()
 	for t := range c.in {
 		time.Sleep(time.Until(t.due))
-		c.s.mu.Lock()
-		hook := c.s.Hook
-		c.s.mu.Unlock()
-		if hook == nil || !hook(c, &t.what) {
+		if !c.s.hooked(c, &t.what) {
 			c.Answer(&t.what)
 		}
 	}
 	c.s.Table.forget(c, false)
+}
+
+func (s *Server) hooked(c *Conn, r *wire.Request) bool {
+	s.mu.Lock()
+	hook := s.Hook
+	s.mu.Unlock()
+	if hook == nil {
+		return false
+	}
+	s.hookMu.Lock()
+	defer s.hookMu.Unlock()
+	return hook(c, r)
 }
 
 // Answer does what a well-behaved node does.
