@@ -12,7 +12,7 @@ import (
 // How to use the random test:
 //
 //	go test ./internal/locks -run TestModel$ -v                      a million steps, and what they reached
-//	HOLDFAST_MODEL_STEPS=10000000 go test ./internal/locks -run …    as many as that (so does -steps)
+//	MODEL_STEPS=10000000 go test ./internal/locks -run …    as many as that (so does -steps)
 //	go test ./internal/locks -run TestModel$ -seed 7 -profile shared replay
 var (
 	seedFlag    = flag.Uint64("seed", 0, "first seed of the random test; 0 = a new one each time")
@@ -21,7 +21,7 @@ var (
 )
 
 func stepsWanted() int {
-	if n, err := strconv.Atoi(os.Getenv("HOLDFAST_MODEL_STEPS")); err == nil {
+	if n, err := strconv.Atoi(os.Getenv("MODEL_STEPS")); err == nil {
 		return n
 	}
 	return 1_000_000

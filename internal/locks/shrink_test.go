@@ -31,6 +31,7 @@ func runChoices(p *profile, choices []byte) error {
 		return v
 	}
 	d := newDrawer(p, pick, &coverage{})
+	d.every = 8
 	for len(choices) > 0 {
 		left = choices[:min(choicesPerStep, len(choices))]
 		choices = choices[len(left):]
@@ -49,7 +50,7 @@ func TestModelShrinks(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				step := rapid.SliceOfN(rapid.Byte(), choicesPerStep, choicesPerStep)
 				var choices []byte
-				for _, s := range rapid.SliceOfN(step, 1, 60).Draw(rt, "steps") {
+				for _, s := range rapid.SliceOfN(step, 1, 100).Draw(rt, "steps") {
 					choices = append(choices, s...)
 				}
 				if err := runChoices(p, choices); err != nil {
