@@ -1,0 +1,66 @@
+package link
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"holdfast/internal/replica"
+)
+
+const (
+	lineEvery   = 30 * time.Second // the same line again
+	lineAtLeast = time.Second      // any line
+)
+
+// line is a kind of log line that others can provoke.
+type line uint8
+
+const (
+	lineDial line = iota
+	lineAccept
+	numLines
+)
+
+// quiet limits repeated log lines, for each kind and peer on its own.
+type quiet struct {
+	mu    sync.Mutex // guards what follows
+	slots [numLines][replica.MaxNodes + 1]struct {
+		at      time.Time
+		text    string
+		skipped int
+	}
+}
+
+// allow says whether a line is to be written, and how many were not since the last.
+func (q *quiet) allow(kind line, r replica.Rank, text string) (skipped int, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := &q.slots[kind][r-replica.Nobody]
+	since := time.Since(s.at)
+	if !s.at.IsZero() && (since < lineAtLeast || since < lineEvery && text == s.text) {
+		s.skipped++
+		return 0, false
+	}
+	skipped = s.skipped
+	s.at, s.text, s.skipped = time.Now(), text, 0
+	return skipped, true
+}
+
+// report writes down that a connection to or from a peer, whose name is only
+// claimed, became no link: refusals to be seen, and not each time the same one,
+// for both sides come back soon; what broke only for who looks closely.
+func (t *Transport) report(kind line, r replica.Rank, name, remote string, err error) {
+	text, event := "peer refused", "peer-refused"
+	no, ok := errors.AsType[*refusal](err)
+	if !ok {
+		t.log.Debug("no link", "event", "no-link", "peer", name, "remote", remote, "err", err)
+		return
+	}
+	if no.byPeer {
+		text, event = "refused by the peer", "refused-by-peer"
+	}
+	if skipped, ok := t.lines.allow(kind, r, no.text); ok {
+		t.log.Warn(text, "event", event, "peer", name, "remote", remote, "err", no.text, "skipped", skipped)
+	}
+}

@@ -1,0 +1,102 @@
+package link
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"holdfast/internal/replica"
+)
+
+// pullBytes is how many bytes of events one pull asks for: two pieces, so that
+// the owner is not asked for every few events and copies no more than that
+// under its mutex.
+const pullBytes = 2 * pieceBytes
+
+// The byte that a WebSocket message begins with.
+const (
+	controlPiece = 1
+	bulkPiece    = 2
+)
+
+// send is the link's sender: control first, then a piece of bulk, and so on;
+// more bulk is pulled when all is gone. It ends with the link, or by ending it.
+func (c *conn) send() {
+	defer close(c.sent)
+	defer c.raw.Close()
+	var bulk []byte // of what was taken
+	for {
+		w := c.out.take(len(bulk) == 0)
+		var err error
+		switch {
+		case w.dead:
+			return
+		case w.control != nil:
+			err = c.writeAll(w.control, w.by)
+		case w.bulk != nil || len(bulk) > 0:
+			if w.bulk != nil {
+				bulk = w.bulk
+			}
+			n := min(len(bulk), pieceBytes)
+			err = c.write(bulkPiece, bulk[:n], w.by)
+			bulk = bulk[n:]
+		case w.closing:
+			c.farewell(w.why, w.by)
+			return
+		case w.pull:
+			c.owner.Step(replica.Pull{Link: c.id, Max: pullBytes})
+			c.out.pulled()
+		default:
+			<-c.out.wake
+		}
+		if err != nil {
+			c.out.fail(err)
+			return
+		}
+	}
+}
+
+func (c *conn) writeAll(control []byte, by time.Time) error {
+	for len(control) > 0 {
+		n := min(len(control), pieceBytes)
+		if err := c.write(controlPiece, control[:n], by); err != nil {
+			return err
+		}
+		control = control[n:]
+	}
+	return nil
+}
+
+// write writes one WebSocket message within Config.Timeout; a link that closes
+// does not get new time for each.
+func (c *conn) write(kind byte, piece []byte, by time.Time) error {
+	if by.IsZero() {
+		by = time.Now().Add(c.timeout)
+	}
+	c.piece = append(append(c.piece[:0], kind), piece...)
+	c.raw.SetWriteDeadline(by)
+	if err := c.ws.Write(context.Background(), websocket.MessageBinary, c.piece); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}
+
+// farewell tells the peer why the link ends, and waits for its goodbye: were
+// the socket closed with something of the peer's unread, the kernel would reset
+// it and might take back what was said last.
+func (c *conn) farewell(why string, by time.Time) {
+	c.raw.SetDeadline(by)
+	c.ws.Close(websocket.StatusNormalClosure, reason(why))
+}
+
+// reason cuts a text to what a close frame holds.
+func reason(text string) string {
+	const most = 123
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "")
+	}
+	return text
+}
