@@ -57,6 +57,7 @@ type acquisition struct {
 	fromCtx bool    // it is ctx that says so
 	repeat  bool    // the request may have been sent before
 	asked   bool    // a node has had the request
+	lost    bool    // a sending was lost with its connection
 	open    bool    // an earlier sending may still be granted, or hold its place
 }
 
@@ -220,12 +221,16 @@ func (a *acquisition) conclude(res *result) (*Lock, error) {
 func (a *acquisition) goOn(res *result) error {
 	c, t := a.c, &a.trip
 	if res.err == nil {
+		if a.spec.flags&wire.FlagTry != 0 {
+			a.open = a.lost // this one has no place that another node could know of
+		}
 		return c.redirect(t, res)
 	}
 	if res.err == errUnsent {
 		return nil
 	}
 	if res.err == errDropped {
+		a.lost = true
 		c.count.retries.Add(1)
 		return c.dropped(t)
 	}
@@ -236,7 +241,9 @@ func (a *acquisition) goOn(res *result) error {
 		}
 		return nil
 	}
-	a.open = false // the node has refused it
+	if res.err != errBusy { // which nobody has seen
+		a.open = false
+	}
 	return res.err
 }
 

@@ -21,6 +21,10 @@ func newEchoServer(tb testing.TB) *echoServer {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return newEchoServerOn(tb, l)
+}
+
+func newEchoServerOn(tb testing.TB, l net.Listener) *echoServer {
 	s := &echoServer{l: l}
 	s.wg.Go(s.accept)
 	tb.Cleanup(func() {
