@@ -6,10 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"holdfast/cmd/holdfast/internal/fakeserver"
+	"holdfast/wire"
 )
 
 func TestAcquireFormats(t *testing.T) {
@@ -125,9 +129,29 @@ func TestAcquireSignalWhileWaiting(t *testing.T) {
 	s.wantFree("job")
 }
 
-func TestAcquireShowsItsOwner(t *testing.T) {
-	s := startServer(t)
-	s.must("acquire", "job", "--owner", "release train 7")
+// The server is told who asks.
+func TestAcquireOwner(t *testing.T) {
+	owners := make(chan string, 16)
+	server := fakeserver.NewServer()
+	server.Intercept = func(_ *fakeserver.Conn, r *wire.Request) bool {
+		if r.Op == wire.OpHello {
+			owners <- string(r.Owner)
+		}
+		return false
+	}
+	addr := server.Start(t)
+	for want, args := range map[string][]string{
+		"^release train 7$": {"acquire", "job", "--owner", "release train 7"},
+		"^.+/.+:[0-9]+$":    {"extend", "job", "1"},
+	} {
+		command(t.Context(), nil, append(args, "--addr", addr)...)
+		if got := <-owners; !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%v: owner %q", args, got)
+		}
+		for len(owners) > 0 {
+			<-owners // of a second connection
+		}
+	}
 }
 
 func TestReleaseAndExtend(t *testing.T) {
