@@ -160,27 +160,35 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *answer) {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" {
 		return nil, fail(codeUnsupportedType, fmt.Sprintf("the body's Content-Encoding is %q: send it plain, compressed requests are refused", enc))
 	}
-	if r.ContentLength > maxBodyBytes {
-		return nil, tooLarge()
-	}
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
-	rc := http.NewResponseController(w)
-	// A writer without deadlines is a test's recorder; the server's has them.
-	rc.SetReadDeadline(time.Now().Add(bodyTimeout))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	var body []byte
+	err := error(&http.MaxBytesError{Limit: maxBodyBytes})
+	if r.ContentLength <= maxBodyBytes {
+		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	}
 	if err != nil {
-		w.Header().Set("Connection", "close") // what is left of the body can't be told from a request
+		w.Header().Set("Connection", "close") // nobody will read the rest to find the next request
 		if errors.As(err, new(*http.MaxBytesError)) {
 			return nil, tooLarge()
 		}
 		return nil, badInput(&inputError{what: "the body broke off, or took longer than " + bodyTimeout.String()})
 	}
-	// net/http goes on reading to notice a client that leaves; under a deadline
-	// it would take a long poll for one.
-	rc.SetReadDeadline(time.Time{})
 	return body, nil
+}
+
+// timeBody bounds the time for a body, also of one that no handler reads: then
+// net/http does, before it answers, to find the next request. It lifts the
+// deadline once the body has been read, so that a long poll may follow.
+func timeBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			// A writer without deadlines is a test's recorder; the server's has them.
+			http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func tooLarge() *answer {

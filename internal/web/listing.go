@@ -44,13 +44,14 @@ func parseLimit(v value) (int, error) {
 	return n, err
 }
 
-// matches says whether a row passes the filters.
+// matches says whether a row passes the filters, those first that need not look
+// into its texts.
 func (in *listInput) matches(r *locks.Row) bool {
-	return strings.HasPrefix(r.Key, in.prefix) &&
-		strings.Contains(r.Key, in.contains) &&
-		int64(r.Waiters) >= int64(in.minWaiters) &&
+	return int64(r.Waiters) >= int64(in.minWaiters) &&
+		(in.state == "" || in.state == stateOf(r.Mode)) &&
 		(in.owner == nil || *in.owner == r.Owner && r.Holders > 0) &&
-		(in.state == "" || in.state == stateOf(r.Mode))
+		strings.HasPrefix(r.Key, in.prefix) &&
+		strings.Contains(r.Key, in.contains)
 }
 
 type listBody struct {

@@ -14,7 +14,7 @@ import (
 // he may not know.
 func (s *Server) routes() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.observe, secureHeaders, s.checkHost, s.checkOrigin)
+	r.Use(s.observe, timeBody, secureHeaders, s.checkHost, s.checkOrigin)
 	r.NotFound(s.notFound)
 	r.MethodNotAllowed(s.methodNotAllowed(r))
 
