@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,16 +81,16 @@ func (f *lockFlags) acquire(ctx context.Context, c *client.Client, key string, e
 	if err := reach(ctx, c); err != nil {
 		return nil, f.failure(ctx, key, err)
 	}
-	options := append(f.options(), extra...)
+	options := f.options()
 	var lock *client.Lock
 	var err error
 	switch {
 	case f.wait == 0:
-		lock, err = c.TryAcquire(ctx, key, options...)
+		lock, err = c.TryAcquire(ctx, key, append(options, extra...)...)
 	case f.wait > 0:
-		lock, err = c.Acquire(ctx, key, append(options, client.WithWait(f.wait))...)
+		lock, err = f.acquireWithin(ctx, c, key, options, extra)
 	default:
-		lock, err = c.Acquire(ctx, key, options...)
+		lock, err = c.Acquire(ctx, key, append(options, extra...)...)
 	}
 	if err != nil {
 		return nil, f.failure(ctx, key, err)
@@ -96,12 +98,36 @@ func (f *lockFlags) acquire(ctx context.Context, c *client.Client, key string, e
 	return lock, nil
 }
 
+// acquireWithin goes on through restarts of the server until the wait is over,
+// as the client by itself does only for a wait without bound. The ticket keeps
+// the place in line; one in extra takes precedence.
+func (f *lockFlags) acquireWithin(ctx context.Context, c *client.Client, key string, options, extra []client.AcquireOption) (*client.Lock, error) {
+	var ticket [16]byte
+	rand.Read(ticket[:]) // never fails
+	options = slices.Concat(options, []client.AcquireOption{client.WithTicket(ticket)}, extra)
+	last := time.Now().Add(f.wait)
+	for left := f.wait; ; left = time.Until(last) {
+		lock, err := c.Acquire(ctx, key, slices.Concat(options, []client.AcquireOption{client.WithWait(left)})...)
+		if !errors.Is(err, client.ErrNoActive) || time.Until(last) <= retryPause {
+			return lock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// retryPause is how long a server that went away is left alone.
+const retryPause = 200 * time.Millisecond
+
 // reachPatience is how long a server is looked for: longer than a failover
 // takes, short enough for whoever forgot to start one.
 const reachPatience = 5 * time.Second
 
-// reach fails if no active can be reached. After that an acquire that waits
-// without bound goes on through restarts (see the client's WithPatience).
+// reach fails if no active can be reached. A wait that has begun is not ended
+// by that any more.
 func reach(ctx context.Context, c *client.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, reachPatience)
 	defer cancel()

@@ -343,14 +343,32 @@ func TestRunSemaphoreAndShared(t *testing.T) {
 	}
 }
 
-// Waiting goes on through a restart of the server.
+// Waiting goes on through a restart of the server, with a bound or without.
 func TestRunWaitsThroughARestart(t *testing.T) {
+	for name, args := range map[string][]string{"without bound": nil, "bounded": {"--wait", "1m"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startServer(t)
+			h := s.hold("job")
+			p := s.run("job", append(args, "--", "echo", "ran")...)
+			h.awaitWaiter()
+			s.kill()
+			startServer(t, "HOLDFAST_NATIVE_ADDR="+s.addr)
+			p.wantLine("ran")
+			p.wantExit(0)
+		})
+	}
+}
+
+// A server that goes away for good ends a bounded wait.
+func TestRunServerGoneWhileWaiting(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	h := s.hold("job")
-	p := s.run("job", "--", "echo", "ran")
+	p := s.run("job", "--wait", "1s", "--", "echo", "ran")
 	h.awaitWaiter()
 	s.kill()
-	startServer(t, "HOLDFAST_NATIVE_ADDR="+s.addr)
-	p.wantLine("ran")
-	p.wantExit(0)
+	if o := p.wantExit(exitFailure); o.stdout != "" || !strings.Contains(o.stderr, adviceNoServer) {
+		t.Errorf("%+v", o)
+	}
 }
