@@ -192,6 +192,9 @@ func TestManyWaiters(t *testing.T) {
 	c.check()
 	for i := rounds; i < rounds+clients; i++ {
 		release(i, client(i%(clients+1)), client((i+1)%(clients+1)))
+		if s, v := c.Stats(), c.View(c.now, k, 0, 0); s.Waiters != rounds+clients-1-i || v.WaitersTotal != s.Waiters {
+			t.Fatalf("round %d: %d waiters, the key has %d", i, s.Waiters, v.WaitersTotal)
+		}
 	}
 	c.want(Released, Command{Op: OpRelease, Session: client(0), Key: k, Token: token})
 	if s := c.Stats(); s != (Stats{Highest: token}) {

@@ -47,7 +47,7 @@ func ordinary() profile {
 		waits:  []time.Duration{0, 0, 1, ms, 5 * ms, 20 * ms},
 		slots:  []uint16{0, 0, 0, 1, 1, 1, 2, 3},
 		shared: 30, try: 10, retry: 30, bound: 25, push: 30, ticketed: 60, bad: 2,
-		detach: 4, sweep: 10, most: []int{0, 0, 1, 2, 5}, restart: 1500,
+		detach: 4, sweep: 10, most: []int{0, 0, 1, 2, 5}, restart: 3000,
 	}
 }
 
