@@ -42,16 +42,15 @@ func newDialer(t *Transport, r replica.Rank, p Peer) *dialer {
 
 // run is the dial loop.
 func (d *dialer) run(ctx context.Context) {
-	var began time.Time // the last dial
-	var pause time.Duration
-	for d.rest(ctx, began, pause) {
+	var began, due time.Time // of the last dial, of the next one
+	for d.rest(ctx, began.Add(minRedial), due) {
 		if d.t.linked(d.rank) {
 			select {
 			case <-ctx.Done():
 				return
 			case <-d.gone:
 			}
-			pause = d.backoff()
+			due = time.Now().Add(d.backoff())
 			continue
 		}
 		began = time.Now()
@@ -63,16 +62,13 @@ func (d *dialer) run(ctx context.Context) {
 		} else if ctx.Err() == nil {
 			d.failed(err)
 		}
-		pause = d.backoff()
+		due = time.Now().Add(d.backoff())
 	}
 }
 
-// rest waits for the pause to pass, or for the word to dial at once; false: ctx has ended.
-func (d *dialer) rest(ctx context.Context, began time.Time, pause time.Duration) bool {
-	if !sleep(ctx, time.Until(began.Add(minRedial)), nil) {
-		return false
-	}
-	return sleep(ctx, pause, d.now)
+// rest waits until a dial is due, or is asked for and not too early; false: ctx has ended.
+func (d *dialer) rest(ctx context.Context, earliest, due time.Time) bool {
+	return sleep(ctx, time.Until(earliest), nil) && sleep(ctx, time.Until(due), d.now)
 }
 
 // sleep ends with ctx, and is false then; or with the time, or a signal.

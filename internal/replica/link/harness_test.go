@@ -3,10 +3,12 @@ package link
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -77,6 +79,12 @@ func (n *network) dialled(addr string) (count int) {
 	return count
 }
 
+func (n *network) sinceLast() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return time.Since(n.dials[len(n.dials)-1])
+}
+
 func (n *network) listen(addr string) *listener {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -128,6 +136,13 @@ func (o *owner) Step(in replica.Input) {
 	if o.on != nil {
 		o.on(in)
 	}
+}
+
+// then says what happens from here on at each step.
+func (o *owner) then(on func(in replica.Input)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.on = on
 }
 
 func describe(in replica.Input) string {
@@ -272,6 +287,19 @@ func (x *node) stop() {
 	}
 }
 
+// kill ends a node as the end of its process would: first nobody listens, then
+// its connections are gone.
+func (x *node) kill() {
+	x.server.Close()
+	x.tr.mu.Lock()
+	links := slices.Collect(maps.Values(x.tr.links))
+	x.tr.mu.Unlock()
+	for _, c := range links {
+		c.raw.Close()
+	}
+	x.stop()
+}
+
 // logs fails unless the log has a line with all of the parts.
 func (x *node) logs(parts ...string) {
 	x.t.Helper()
@@ -397,4 +425,20 @@ func (g *guest) closed() string {
 			return "broken"
 		}
 	}
+}
+
+// piece sends a piece of a stream.
+func (g *guest) piece(kind byte, stream []byte) {
+	g.t.Helper()
+	g.write(websocket.MessageBinary, append([]byte{kind}, stream...))
+}
+
+// stream is messages as they stand in a stream.
+func stream(msgs ...replica.Message) (b []byte) {
+	for _, m := range msgs {
+		at := len(b)
+		b = replica.AppendMessage(append(b, 0, 0, 0, 0), m)
+		binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-lengthBytes))
+	}
+	return b
 }

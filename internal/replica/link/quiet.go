@@ -33,17 +33,17 @@ type quiet struct {
 }
 
 // allow says whether a line is to be written, and how many were not since the last.
-func (q *quiet) allow(kind line, r replica.Rank, text string) (skipped int, ok bool) {
+func (q *quiet) allow(now time.Time, kind line, r replica.Rank, text string) (skipped int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := &q.slots[kind][r-replica.Nobody]
-	since := time.Since(s.at)
+	since := now.Sub(s.at)
 	if !s.at.IsZero() && (since < lineAtLeast || since < lineEvery && text == s.text) {
 		s.skipped++
 		return 0, false
 	}
 	skipped = s.skipped
-	s.at, s.text, s.skipped = time.Now(), text, 0
+	s.at, s.text, s.skipped = now, text, 0
 	return skipped, true
 }
 
@@ -60,7 +60,7 @@ func (t *Transport) report(kind line, r replica.Rank, name, remote string, err e
 	if no.byPeer {
 		text, event = "refused by the peer", "refused-by-peer"
 	}
-	if skipped, ok := t.lines.allow(kind, r, no.text); ok {
+	if skipped, ok := t.lines.allow(time.Now(), kind, r, no.text); ok {
 		t.log.Warn(text, "event", event, "peer", name, "remote", remote, "err", no.text, "skipped", skipped)
 	}
 }
