@@ -14,7 +14,6 @@ type checker struct {
 
 	tokens   map[Token]int // by whom it was taken
 	highest  map[int]Token // the highest that a node took or heard, over its restarts
-	sums     map[Position]uint64
 	states   map[Position]string
 	grants   map[Token]Position // answered or about to be
 	answered map[Token]bool
@@ -29,7 +28,7 @@ type checker struct {
 
 func newChecker(w *world) *checker {
 	c := &checker{
-		w: w, tokens: map[Token]int{}, highest: map[int]Token{}, sums: map[Position]uint64{}, states: map[Position]string{},
+		w: w, tokens: map[Token]int{}, highest: map[int]Token{}, states: map[Position]string{},
 		grants: map[Token]Position{}, answered: map[Token]bool{}, ends: map[Token][]Position{}, released: map[Token]bool{},
 		answers: map[uint64]int{}, asked: map[uint64]asker{}, frozen: map[int]time.Duration{},
 	}
@@ -96,13 +95,12 @@ func (c *checker) step(n *node) {
 // prefix: at one position there is one state, so a standby equals a prefix of
 // its active, and a hand-off loses nothing.
 func (c *checker) prefix(n *node) {
-	sum := n.state.sum()
-	if was, ok := c.sums[n.m.pos]; !ok {
-		c.sums[n.m.pos] = sum
-		c.states[n.m.pos] = n.state.String()
+	state := n.state.String()
+	if was, ok := c.states[n.m.pos]; !ok {
+		c.states[n.m.pos] = state
 		c.promises(n)
-	} else if was != sum {
-		c.fail("n%d has at %s\n  %s\nanother node had\n  %s", n.rank, n.m.pos, n.state, c.states[n.m.pos])
+	} else if was != state {
+		c.fail("n%d has at %s\n  %s\nanother node had\n  %s", n.rank, n.m.pos, state, was)
 	}
 }
 
@@ -157,7 +155,7 @@ func (c *checker) final(n *node) {
 func (c *checker) grant(n *node, t Token) {
 	c.grants[t] = n.m.pos
 	for _, o := range c.w.nodes {
-		if o == n || !o.up || o.paused || o.m.role != Active || o.reignAt <= n.pausedAt || n.pausedAt == 0 || !n.linked.has(Rank(o.rank)) ||
+		if o == n || !o.up || o.paused || o.m.role != Active || o.reignAt <= n.pausedAt || o.reignAt >= n.bootAt+time.Duration(n.resumed) || n.pausedAt == 0 || !n.linked.has(Rank(o.rank)) ||
 			c.w.cutOff(o.rank, n.rank) || c.w.cutOff(n.rank, o.rank) || n.time().Sub(n.resumed) > 500*time.Millisecond {
 			continue
 		}

@@ -47,15 +47,16 @@ func DefaultConfig() Config {
 
 // The protocol's fixed spans.
 const (
-	askTime      = time.Second             // rule 4: how long fresh answers are waited for
-	fetchTime    = time.Second             // rule 5: how long a more advanced state is fetched
-	prepareTime  = 500 * time.Millisecond  // hand-off: how long a successor may take to be in step
-	freezeBound  = 4500 * time.Millisecond // the longest freeze
-	retryTime    = 200 * time.Millisecond  // between tries of what was refused
-	hashPeriod   = 10 * time.Second        // between comparisons of the state's hash
-	clockBound   = time.Hour               // peers whose clocks differ by more refuse each other
-	dampingSpan  = 10 * time.Minute        // take-backs within it double the delay
-	dampingBound = 80 * time.Second        // the longest delay that doubling leads to
+	askTime       = time.Second             // rule 4: how long fresh answers are waited for
+	fetchTime     = time.Second             // rule 5: how long a more advanced state is fetched
+	prepareTime   = 500 * time.Millisecond  // hand-off: how long a successor may take to be in step
+	freezeBound   = 4500 * time.Millisecond // the longest freeze
+	offerPatience = 2500 * time.Millisecond // an offer without any progress; with a wake-up before it (twice the suspicion time) within the freeze's bound
+	retryTime     = 200 * time.Millisecond  // between tries of what was refused
+	hashPeriod    = 10 * time.Second        // between comparisons of the state's hash
+	clockBound    = time.Hour               // peers whose clocks differ by more refuse each other
+	dampingSpan   = 10 * time.Minute        // take-backs within it double the delay
+	dampingBound  = 80 * time.Second        // the longest delay that doubling leads to
 )
 
 // lossGap is how far above the highest token heard a promotion after a loss

@@ -17,7 +17,7 @@ func (m *Machine) heartbeat(r Rank, h *Heartbeat) {
 	}
 	p.theirs = h.Nonce
 	if h.Echo > p.echoed && h.Echo <= p.nonce {
-		p.echoed, p.heard, p.everHeard, p.dead = h.Echo, m.now, true, false
+		p.echoed, p.heard, p.everHeard, p.dead, p.refused = h.Echo, m.now, true, false, 0
 	}
 	p.said, p.saidAt = *h, m.now
 	p.owed = p.owed || h.Ask
@@ -151,4 +151,16 @@ func (m *Machine) claim(r Rank) (active Rank, age time.Duration, ok bool) {
 		return Nobody, 0, false
 	}
 	return p.said.Active, p.said.ActiveAge + m.now.Sub(p.saidAt), true
+}
+
+// pointer is the active that clients are sent to: the one that is held for it,
+// else one that an alive peer hears.
+func (m *Machine) pointer() Rank {
+	to := m.held()
+	m.each(func(r Rank, _ *peer) {
+		if a, age, ok := m.claim(r); to == Nobody && ok && m.alive(r) && m.beyondReach(a, age) {
+			to = a
+		}
+	})
+	return to
 }

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -23,6 +24,7 @@ type peer struct {
 	heard     Time // when it last echoed a nonce of this link
 	everHeard bool
 	dead      bool // known to be gone, whatever heard says
+	deadAt    Time // since when
 	wasAlive  bool // as noted last
 	said      Heartbeat
 	saidAt    Time
@@ -34,7 +36,7 @@ type peer struct {
 	owed   bool   // it asked
 
 	refusedAt Time // when a link to it was last refused, by either side
-	refused   bool
+	refused   Refusal
 
 	rival rival
 	out   outbound
@@ -101,8 +103,11 @@ func (m *Machine) linkDown(id LinkID) {
 			p.rival = rival{}
 		}
 		if p.link == id {
+			was := p.everHeard && p.heard >= p.since
 			p.link, p.out, p.theirs, p.owed = 0, outbound{}, 0, false
-			m.act.do(Redial{Peer: r})
+			if was { // one that never carried anything, such as a refused one, waits for its backoff
+				m.act.do(Redial{Peer: r})
+			}
 		}
 		return
 	}
@@ -115,7 +120,7 @@ func (m *Machine) dialFailed(in DialFailed) {
 		return
 	}
 	if p := &m.peers[in.Peer]; in.Refused && p.link == 0 {
-		p.dead = true
+		p.dead, p.deadAt = true, m.now
 	}
 }
 
@@ -195,6 +200,7 @@ func (m *Machine) heed(r Rank, msg Message) bool {
 // greeted judges the first message of a link.
 func (m *Machine) greeted(l *link, h *Hello) {
 	if code, text := m.judge(h); code != 0 {
+		l.peer = m.listed(h)
 		m.refuse(l, code, text)
 		return
 	}
@@ -218,6 +224,15 @@ func (m *Machine) greeted(l *link, h *Hello) {
 		p.rival = rival{l.id, own, m.now.Add(m.cfg.Suspicion), p.nonce + 1}
 		m.beatTo(h.Rank, true)
 	}
+}
+
+// listed is the rank at which this node's list has the sender of a hello.
+func (m *Machine) listed(h *Hello) Rank {
+	r := Rank(slices.Index(m.cfg.Names, h.Name))
+	if r == m.self {
+		return Nobody
+	}
+	return r
 }
 
 // adopt makes l the link to its peer. Of two links to one incarnation, the one
@@ -246,7 +261,6 @@ func (m *Machine) attach(r Rank, id LinkID, dialled bool, h *Hello) {
 		p.asked = p.nonce + 1
 	}
 	p.echoed, p.theirs = p.nonce, 0 // only what is sent on this link may be echoed on it
-	p.refused = false
 	m.act.do(PeerKnown{Peer: r, Hello: h})
 	m.beatTo(r, true)
 }

@@ -53,7 +53,11 @@ type Machine struct {
 	gate     gate
 	hash     hashing
 
-	beyond Rank // the active that only a third node hears
+	beyond   Rank // the active that only a third node hears
+	stranger struct {
+		text string // of the last refusal of a node that is none of ours
+		at   Time
+	}
 }
 
 // New makes a machine at now. Its first inputs come right after.
@@ -174,7 +178,7 @@ type Status struct {
 	Stopping     bool
 	Frozen       bool
 	Position     Position
-	Active       Rank // Nobody: none is known
+	Active       Rank // where requests should go, be it by hearsay; Nobody: none is known
 	Highest      Token
 	Whole        bool
 	Synced       bool
@@ -196,7 +200,7 @@ type PeerStatus struct {
 func (m *Machine) Status() Status {
 	s := Status{
 		Role: m.role, Why: m.why, Stopping: m.stopping, Frozen: m.frozen != 0, Position: m.pos,
-		Active: m.held(), Highest: m.highest, Whole: m.whole, Synced: m.role == Active || m.follow.synced(),
+		Active: m.pointer(), Highest: m.highest, Whole: m.whole, Synced: m.role == Active || m.follow.synced(),
 		TakeBacksOff: m.damping.off,
 	}
 	m.each(func(r Rank, p *peer) {

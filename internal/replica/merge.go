@@ -119,6 +119,9 @@ func (m *Machine) unfreezeMerging() {
 func (m *Machine) watchTakings() {
 	m.each(func(r Rank, p *peer) {
 		if t := &m.takings[r]; m.taking.has(r) && (p.link != t.link || !m.alive(r)) {
+			if p.link == t.link && !t.offer.Adopt { // it must not wait for an answer
+				m.tell(r, &OfferRefused{ID: t.id})
+			}
 			m.dropTaking(r, "the link broke")
 		}
 	})

@@ -56,7 +56,7 @@ func (m *Machine) watchOffers() {
 		m.breakOffer("the other is not active any more")
 	case p.out.kind != outState && p.out.kind != outNone || p.out.kind == outState && p.out.id != o.id:
 		m.breakOffer("another transfer took its place")
-	case m.now.Sub(o.progress) >= freezeBound:
+	case m.now.Sub(o.progress) >= offerPatience:
 		m.breakOffer("no progress") // slowness alone is no break
 	}
 }

@@ -168,7 +168,7 @@ func (n *node) request(r request) {
 	case n.m.role == Active || n.lapsed:
 		n.parked = append(n.parked, r)
 	default:
-		n.answer(r, answer{code: "moved", to: n.m.held()})
+		n.answer(r, answer{code: "moved", to: n.m.pointer()})
 	}
 }
 

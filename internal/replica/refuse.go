@@ -39,8 +39,7 @@ func (m *Machine) judge(h *Hello) (Refusal, string) {
 // refuse closes a link with a reason that both sides log.
 func (m *Machine) refuse(l *link, code Refusal, text string) {
 	m.send(l.id, Control, &Refuse{From: m.self, Code: code, Text: truncate(text, maxTextBytes)})
-	m.countRefusal(l.peer)
-	m.note(FactRefused, l.peer, code.String()+": "+text)
+	m.countRefusal(l.peer, code, code.String()+": "+text)
 	m.closeLink(l.id, code.String())
 }
 
@@ -58,8 +57,7 @@ func (m *Machine) wasRefused(l *link, msg *Refuse) {
 	if r == Nobody && msg.From != m.self && int(msg.From) < len(m.cfg.Names) {
 		r = msg.From
 	}
-	m.countRefusal(r)
-	m.note(FactRefused, r, "by the peer: "+msg.Code.String()+": "+msg.Text)
+	m.countRefusal(r, msg.Code, "by the peer: "+msg.Code.String()+": "+msg.Text)
 	m.closeLink(l.id, "refused by the peer")
 	if msg.Code == RefusedDuplicate {
 		m.exit(true, msg.Text)
@@ -79,17 +77,30 @@ func (m *Machine) metNamesake(l *link, h *Hello) {
 	m.exit(true, text)
 }
 
-func (m *Machine) countRefusal(r Rank) {
-	if r >= 0 {
-		m.peers[r].refused, m.peers[r].refusedAt = true, m.now
+// countRefusal notes a refusal, once as long as the redials find nothing else.
+func (m *Machine) countRefusal(r Rank, code Refusal, text string) {
+	if r == Nobody {
+		if text != m.stranger.text || m.now.Sub(m.stranger.at) >= strangerPause {
+			m.stranger.text, m.stranger.at = text, m.now
+			m.note(FactRefused, r, text)
+		}
+		return
 	}
+	p := &m.peers[r]
+	if !m.refuses(r) || p.refused != code {
+		m.note(FactRefused, r, text)
+	}
+	p.refused, p.refusedAt = code, m.now
 }
+
+// strangerPause is how long the same refusal of a node that is none of ours is not repeated.
+const strangerPause = time.Minute
 
 // refuses says whether links to r are refused, by either side: each redial
 // says so anew, so what is old does not count.
 func (m *Machine) refuses(r Rank) bool {
 	p := &m.peers[r]
-	return p.refused && m.now.Sub(p.refusedAt) < 2*m.cfg.Suspicion
+	return p.refused != 0 && m.now.Sub(p.refusedAt) < 2*m.cfg.Suspicion
 }
 
 // barred says whether at least as many peers refuse this node as accept it,

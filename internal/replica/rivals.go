@@ -1,5 +1,7 @@
 package replica
 
+import "time"
+
 // watchRivals looks for another active. The one of lower priority gives way,
 // and one that woke up and found another active gives way to it whatever its rank.
 func (m *Machine) watchRivals() {
@@ -67,7 +69,7 @@ func (m *Machine) noteRivals(rivals ranks) {
 	m.offer.rivals = rivals
 	named := Nobody
 	m.each(func(r Rank, _ *peer) {
-		if a, age, ok := m.claim(r); ok && m.alive(r) && a != m.self && age < m.cfg.Suspicion && !m.alive(a) {
+		if a, age, ok := m.claim(r); ok && m.alive(r) && m.beyondReach(a, age) {
 			named = a
 		}
 	})
@@ -75,4 +77,11 @@ func (m *Machine) noteRivals(rivals ranks) {
 		m.note(FactOtherActive, named, "")
 	}
 	m.beyond = named
+}
+
+// beyondReach says whether an active that another node names is one that this
+// node should hear and does not.
+func (m *Machine) beyondReach(a Rank, age time.Duration) bool {
+	p := &m.peers[a]
+	return a != m.self && age < m.cfg.Suspicion && !m.alive(a) && !(p.dead && m.now.Add(-age) <= p.deadAt)
 }

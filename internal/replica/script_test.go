@@ -123,6 +123,7 @@ func (s *script) do(f []string) {
 		s.node(f[1]).feed(HandoffRequested{To: to})
 	case "corrupt":
 		s.node(f[1]).state.fold("grant k5 999 nobody")
+		s.w.check = nil
 	case "events":
 		count, _ := strconv.Atoi(f[2])
 		for range count {
@@ -248,7 +249,11 @@ func (s *script) status() {
 		st := n.m.Status()
 		fmt.Fprintf(&s.out, "n%d %s", n.rank, st.Role)
 		if st.Role != Active {
-			fmt.Fprintf(&s.out, " of n%d synced=%v", st.Active, st.Synced)
+			of := "nobody"
+			if st.Active != Nobody {
+				of = fmt.Sprintf("n%d", st.Active)
+			}
+			fmt.Fprintf(&s.out, " of %s synced=%v", of, st.Synced)
 		}
 		if st.TakeBacksOff {
 			fmt.Fprint(&s.out, " take-back is off")
@@ -259,6 +264,9 @@ func (s *script) status() {
 			for _, x := range n.state.queue[k] {
 				fmt.Fprintf(&s.out, "<%s", x)
 			}
+		}
+		if len(n.state.ended) > 0 {
+			fmt.Fprintf(&s.out, " ended=%d", len(n.state.ended))
 		}
 		fmt.Fprintln(&s.out)
 	}

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -129,20 +130,23 @@ func (s *toy) sum() uint64 {
 }
 
 func (s *toy) String() string {
-	var b strings.Builder
+	b := make([]byte, 0, 256)
 	for _, k := range s.keys() {
-		fmt.Fprintf(&b, "%s:", k)
+		b = append(append(b, k...), ':')
 		if g, ok := s.held[k]; ok {
-			fmt.Fprintf(&b, "%s", g.ticket)
-			fmt.Fprintf(&b, "#%d", g.token)
+			b = append(append(b, g.ticket...), '#')
+			b = strconv.AppendUint(b, uint64(g.token), 10)
 		}
 		for _, x := range s.queue[k] {
-			fmt.Fprintf(&b, "<%s", x)
+			b = append(append(b, '<'), x...)
 		}
-		b.WriteByte(' ')
+		b = append(b, ' ')
 	}
-	fmt.Fprintf(&b, "ended:%v", slices.Sorted(maps.Keys(s.ended)))
-	return b.String()
+	b = append(b, "ended:"...)
+	for _, t := range slices.Sorted(maps.Keys(s.ended)) {
+		b = append(strconv.AppendUint(b, uint64(t), 10), ' ')
+	}
+	return string(b)
 }
 
 // merge returns the events that turn the winner's state w into the merged one,

@@ -55,14 +55,14 @@ func (m *Machine) watchWaking() {
 	named := Nobody
 	m.each(func(r Rank, p *peer) {
 		answered := p.link != 0 && m.answered(r) && m.alive(r)
-		waiting = waiting || w.asked.has(r) && !answered
+		waiting = waiting || w.asked.has(r) && !answered && !p.dead
 		if !answered || m.role != Active {
 			return
 		}
 		if p.said.Role == Active {
 			w.yields = true
 		}
-		if a, age, ok := m.claim(r); ok && a != m.self && age < m.cfg.Suspicion && !m.alive(a) {
+		if a, age, ok := m.claim(r); ok && m.beyondReach(a, age) {
 			named = a
 		}
 	})

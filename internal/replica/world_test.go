@@ -91,7 +91,7 @@ type wire struct {
 	open   [2]bool
 	closed bool
 	last   [2]time.Duration // when the last message of an end arrives
-	held   [2][][]byte      // of an end, while its path is cut
+	held   [2][][]byte      // of an end, while its path is cut or the other end is not there yet
 }
 
 func (w *world) dial(from, to *node) {
@@ -115,9 +115,9 @@ func (w *world) dial(from, to *node) {
 	}
 	w.links++
 	l := &wire{id: LinkID(w.links), w: w, ends: [2]*node{from, to}, boots: [2]uint64{boot, to.boot}}
-	for end := range l.ends {
-		w.after(w.latency()*time.Duration(1+end), func() { l.establish(end) })
-	}
+	there := w.latency() // the accepting end is there first
+	w.after(there, func() { l.establish(1) })
+	w.after(there+w.latency(), func() { l.establish(0) })
 }
 
 func (l *wire) alive(end int) bool { return l.ends[end].up && l.ends[end].boot == l.boots[end] }
@@ -131,6 +131,7 @@ func (l *wire) establish(end int) {
 	n := l.ends[end]
 	n.wires = append(n.wires, l)
 	n.feed(LinkUp{Link: l.id, Dialled: end == 0})
+	l.release(1 - end)
 }
 
 // send puts a message into the pipe of an end.
@@ -152,7 +153,7 @@ func (l *wire) deliver(end int, data []byte) {
 	if l.closed || !l.alive(1-end) {
 		return
 	}
-	if l.w.cutOff(l.ends[end].rank, l.ends[1-end].rank) {
+	if l.w.cutOff(l.ends[end].rank, l.ends[1-end].rank) || !l.open[1-end] {
 		l.held[end] = append(l.held[end], data)
 		return
 	}
@@ -161,7 +162,7 @@ func (l *wire) deliver(end int, data []byte) {
 
 // release lets go what a healed path held back.
 func (l *wire) release(end int) {
-	if l.w.cutOff(l.ends[end].rank, l.ends[1-end].rank) {
+	if l.w.cutOff(l.ends[end].rank, l.ends[1-end].rank) || !l.open[1-end] {
 		return
 	}
 	held := l.held[end]
