@@ -387,7 +387,8 @@ func TestSimulation(t *testing.T) {
 		go func() {
 			for seed := *simFrom + i; seed < *simFrom+uint64(*simSeeds); seed += workers {
 				h := newHistory(seed, honest)
-				if fault := h.run(); fault != "" {
+				fault := h.run()
+				if fault != "" {
 					fault = fmt.Sprintf("seed %d (%s): %s\nreplay with -run Simulation$ -seed %d -v", seed, h.profile, fault, seed)
 				}
 				results <- fault
