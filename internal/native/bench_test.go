@@ -88,7 +88,7 @@ func (c *rawClient) pairs(b testing.TB, name string, n, depth int) {
 func BenchmarkPipelined(b *testing.B) {
 	for _, depth := range []int{1, 16, 128} {
 		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) {
-			f := start(b, false)
+			f := start(b, loopback)
 			const conns = 8
 			clients := make([]*rawClient, conns)
 			for i := range clients {
@@ -108,7 +108,7 @@ func BenchmarkPipelined(b *testing.B) {
 // BenchmarkHandOff passes one key round between two connections: a release of
 // one is the grant of the other.
 func BenchmarkHandOff(b *testing.B) {
-	f := start(b, false)
+	f := start(b, loopback)
 	one, other := newRawClient(b, f.dial()), newRawClient(b, f.dial())
 	defer one.nc.Close()
 	defer other.nc.Close()
@@ -136,7 +136,7 @@ func BenchmarkHandOff(b *testing.B) {
 func BenchmarkIdleConnection(b *testing.B) {
 	const conns = 5000
 	for range b.N {
-		f := start(b, false)
+		f := start(b, loopback)
 		var clients []net.Conn
 		before := measure()
 		for i := range conns {

@@ -28,10 +28,31 @@ type fixture struct {
 	stop func()
 }
 
+// network is what a fixture's connections are.
+type network int
+
+const (
+	inMemory network = iota // pipes, in a bubble
+	loopback
+	tight // loopback, where the server's socket takes little that the client does not read
+)
+
+// tightListener accepts connections with small send buffers. (Small receive
+// buffers would make the kernel drop what it had room for, and stall.)
+type tightListener struct{ net.Listener }
+
+func (l tightListener) Accept() (net.Conn, error) {
+	nc, err := l.Listener.Accept()
+	if err == nil {
+		err = nc.(*net.TCPConn).SetWriteBuffer(32 << 10)
+	}
+	return nc, err
+}
+
 // start runs a server in the calling test, or in its bubble.
-func start(t testing.TB, bubble bool, change ...func(*node.Config, *Config)) *fixture {
+func start(t testing.TB, on network, change ...func(*node.Config, *Config)) *fixture {
 	t.Helper()
-	if bubble {
+	if on == inMemory {
 		time.Sleep(time.Until(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))) // a bubble's clock begins in 2000
 	}
 	nodeCfg := node.Config{Name: "n1", Version: "test", Native: "127.0.0.1:7620", Table: locks.DefaultConfig()}
@@ -47,25 +68,33 @@ func start(t testing.TB, bubble bool, change ...func(*node.Config, *Config)) *fi
 	for _, f := range change {
 		f(&nodeCfg, &cfg)
 	}
-	f := &fixture{t: t, node: n, srv: New(cfg), bubble: bubble}
-	if bubble {
+	f := &fixture{t: t, node: n, srv: New(cfg), bubble: on == inMemory}
+	if on == inMemory {
 		ln := newMemoryListener()
 		f.ln, f.dial = ln, ln.dial
 	} else {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.ln, f.dial = ln, func() net.Conn {
-			nc, err := net.Dial("tcp", ln.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			return nc
-		}
+		f.listen(on)
 	}
 	f.run()
 	return f
+}
+
+func (f *fixture) listen(on network) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.ln = ln
+	if on == tight {
+		f.ln = tightListener{ln}
+	}
+	f.dial = func() net.Conn {
+		nc, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		return nc
+	}
 }
 
 func newNode(t testing.TB) *node.Node {

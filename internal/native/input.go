@@ -48,15 +48,12 @@ func (in *input) more() error {
 	} else if err := in.c.raw.Read(in.c.tryRead); err != nil {
 		return err
 	}
-	switch b := in.buf; {
-	case b.n > 0:
-		b.end += b.n
-		return nil // an error beside it comes again
-	case b.err == nil:
-		return io.EOF
-	default:
+	b := in.buf
+	if b.n == 0 {
 		return b.err
 	}
+	b.end += b.n
+	return nil // an error beside it comes again
 }
 
 // tryRead reads once without waiting. It returns false where there was nothing:
@@ -75,15 +72,23 @@ func (in *input) tryRead(fd uintptr) bool {
 // it waits with one byte, which is never a whole frame.
 func (in *input) morePlain() {
 	in.beforeWait()
-	if in.buf == nil || in.buf.start == in.buf.end {
+	if len(in.bytes()) == 0 {
 		in.park()
-		n, err := in.c.nc.Read(in.first[:])
+		n, err := readSome(in.c.nc, in.first[:])
 		b := in.unpark()
 		b.n, b.err = copy(b.b[:], in.first[:n]), err
 		return
 	}
 	b := in.unpark()
-	b.n, b.err = in.c.nc.Read(b.b[b.end:])
+	b.n, b.err = readSome(in.c.nc, b.b[b.end:])
+}
+
+// readSome returns at least one byte or an error: a Read may return neither.
+func readSome(r io.Reader, p []byte) (n int, err error) {
+	for n == 0 && err == nil {
+		n, err = r.Read(p)
+	}
+	return n, err
 }
 
 // unpark makes sure of a buffer that begins with the bytes that are there. It

@@ -42,7 +42,7 @@ func (c *conn) pushAcquire(r *locks.Reply, frame *wire.Reply) {
 	switch {
 	case r.Held && ref&triedBit != 0: // it would have had to wait
 		c.srv.messages.limit(frame)
-	case r.Code == locks.Cancelled && c.pending.leaving:
+	case r.Code == locks.Cancelled && c.pending != nil && c.pending.leaving:
 		moved(frame, wire.OpAcquire)
 	}
 	w := counts

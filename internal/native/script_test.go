@@ -35,17 +35,17 @@ func TestScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			inBubble(t, func(t *testing.T) { runScript(t, file, string(text), true) })
+			inBubble(t, func(t *testing.T) { runScript(t, file, string(text), inMemory) })
 			if !*rewrite && strings.Contains(string(text), "also over TCP") {
-				t.Run("tcp", func(t *testing.T) { runScript(t, file, string(text), false) })
+				t.Run("tcp", func(t *testing.T) { runScript(t, file, string(text), loopback) })
 			}
 		})
 	}
 }
 
-func runScript(t *testing.T, file, text string, bubble bool) {
+func runScript(t *testing.T, file, text string, on network) {
 	w := &world{
-		fixture: start(t, bubble, scriptConfig),
+		fixture: start(t, on, scriptConfig),
 		clients: map[string]*client{}, tokens: map[uint64]string{}, shown: map[string]bool{},
 	}
 	var got strings.Builder
@@ -65,7 +65,7 @@ func runScript(t *testing.T, file, text string, bubble bool) {
 		got.WriteString(w.read() + "\n")
 	}
 	result := strings.TrimSpace(got.String()) + "\n"
-	if *rewrite && bubble {
+	if *rewrite && on == inMemory {
 		if err := os.WriteFile(file, []byte(result), 0o644); err != nil {
 			t.Fatal(err)
 		}

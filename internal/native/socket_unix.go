@@ -3,6 +3,7 @@
 package native
 
 import (
+	"io"
 	"net"
 	"syscall"
 )
@@ -23,7 +24,11 @@ func plainTCP(nc net.Conn) syscall.RawConn {
 
 // readNow reads what is there. again: nothing is, wait.
 func readNow(fd uintptr, p []byte) (n int, again bool, err error) {
-	return retry(syscall.Read, fd, p)
+	n, again, err = retry(syscall.Read, fd, p)
+	if n == 0 && !again && err == nil {
+		err = io.EOF
+	}
+	return n, again, err
 }
 
 // writeNow writes what the socket takes. again: it is full, wait.

@@ -45,7 +45,7 @@ func (r *records) String() string {
 }
 
 // quiet is a client that reads only when it is told to.
-func (f *fixture) quiet(name string) *rawClient {
+func (f *fixture) quiet() *rawClient {
 	f.t.Helper()
 	c := newRawClient(f.t, f.dial())
 	f.t.Cleanup(func() { c.nc.Close() })
@@ -84,14 +84,24 @@ func pings(n int) []byte {
 }
 
 // fill sends requests of a client that does not read until its answers fill the
-// sockets and this many bytes of its output.
-func (f *fixture) fill(deaf *rawClient, bytes int) {
+// sockets, which take a third of them here, and the rest stands in its output.
+// It returns when the server has handled them all: the last one releases a key
+// that the other client waits for.
+func (f *fixture) fill(deaf, other *rawClient) {
 	f.t.Helper()
-	for full := false; !full; {
-		if _, err := deaf.nc.Write(pings(500)); err != nil {
-			f.t.Fatal(err)
-		}
-		f.eachConn(func(c *conn) { full = full || c.out.counted > bytes })
+	other.send(f.t, acquireOf(1001, "handled"), acquireOf(1002, "handled"))
+	token := other.read(f.t).Token
+	if _, err := deaf.nc.Write(pings(50_000)); err != nil {
+		f.t.Fatal(err)
+	}
+	deaf.send(f.t, releaseOf(1, "handled", token))
+	if r := other.read(f.t); r.ID != 1002 || r.Status != wire.StatusGranted {
+		f.t.Fatal(r)
+	}
+	var most int
+	f.eachConn(func(c *conn) { most = max(most, c.out.counted) })
+	if most < 200_000 {
+		f.t.Fatalf("the output holds %d bytes: the sockets took too many", most)
 	}
 }
 
@@ -100,11 +110,11 @@ func (f *fixture) fill(deaf *rawClient, bytes int) {
 func TestNeverReadingIsCut(t *testing.T) {
 	logged := newRecords()
 	const limit = 256 << 10
-	f := start(t, false, func(_ *node.Config, c *Config) {
+	f := start(t, tight, func(_ *node.Config, c *Config) {
 		c.OutputLimit = limit
 		c.Logger = slog.New(logged)
 	})
-	deaf, other := f.quiet("deaf"), f.quiet("other")
+	deaf, other := f.quiet(), f.quiet()
 	go func() {
 		for {
 			if _, err := deaf.nc.Write(pings(4000)); err != nil {
@@ -132,17 +142,20 @@ func TestNeverReadingIsCut(t *testing.T) {
 func TestUndeliveredGrantIsWithdrawn(t *testing.T) {
 	for _, end := range []string{"cut", "reset", "half-close"} {
 		t.Run(end, func(t *testing.T) {
-			f := start(t, false, func(_ *node.Config, c *Config) {
-				c.OutputLimit = 64 << 10
+			f := start(t, tight, func(_ *node.Config, c *Config) {
 				c.FlushTimeout = 10 * time.Millisecond
 			})
-			deaf, other := f.quiet("deaf"), f.quiet("other")
+			deaf, other := f.quiet(), f.quiet()
 			// The deaf client waits for a key while its socket is filled with answers that it does not read.
 			other.send(t, acquireOf(1, "k"))
 			token := other.read(t).Token
-			deaf.send(t, acquireOf(1, "k"))
-			f.fill(deaf, 32<<10)
-			other.send(t, releaseOf(2, "k", token), acquireOf(3, "k"), wire.Request{Op: wire.OpPing, ID: 4})
+			forLong := acquireOf(1, "k")
+			forLong.LeaseMS = 3_600_000
+			deaf.send(t, forLong)
+			f.fill(deaf, other)
+			patient := acquireOf(3, "k")
+			patient.WaitMS = 20_000 // a grant that is not withdrawn would stand longer
+			other.send(t, releaseOf(2, "k", token), patient, wire.Request{Op: wire.OpPing, ID: 4})
 			if r := other.read(t); r.Status != wire.StatusReleased {
 				t.Fatal(r)
 			}
@@ -172,12 +185,12 @@ func TestUndeliveredGrantIsWithdrawn(t *testing.T) {
 
 // A thousand waiters whose sockets are reset are in nobody's way (C-07).
 func TestResetWaitersLeave(t *testing.T) {
-	f := start(t, false)
+	f := start(t, loopback)
 	holder := f.greet("holder")
 	holder.send(acquireOf(1, "k"))
 	token := holder.next().Token
 	for range 50 {
-		c := f.quiet("waiter")
+		c := f.quiet()
 		for id := range uint32(20) {
 			c.send(t, acquireOf(id+1, "k"))
 		}
@@ -196,13 +209,13 @@ func TestResetWaitersLeave(t *testing.T) {
 // longer than its lease, and for no time at all if the grant was not written
 // (C-18).
 func TestResetRacesGrant(t *testing.T) {
-	f := start(t, false)
-	holder, next := f.quiet("holder"), f.quiet("next")
+	f := start(t, loopback)
+	holder, next := f.quiet(), f.quiet()
 	for round := range uint32(100) {
 		key := fmt.Sprint("k", round)
 		holder.send(t, acquireOf(1, key))
 		token := holder.read(t).Token
-		c := f.quiet("waiter")
+		c := f.quiet()
 		lost := acquireOf(1, key)
 		lost.LeaseMS = 20
 		c.send(t, lost, wire.Request{Op: wire.OpPing, ID: 2})
@@ -230,7 +243,7 @@ func TestResetRacesGrant(t *testing.T) {
 // A half-close is the end of the connection: answers already made arrive, what
 // waits is gone.
 func TestHalfClose(t *testing.T) {
-	f := start(t, false)
+	f := start(t, loopback)
 	a, b := f.greet("a"), f.greet("b")
 	b.send(acquireOf(1, "k"))
 	token := b.next().Token
@@ -254,7 +267,7 @@ func TestHalfClose(t *testing.T) {
 // Frames are answered once, however they are cut into packets; one that is cut
 // by the end of input is not.
 func TestOneBytePerPacket(t *testing.T) {
-	f := start(t, false)
+	f := start(t, loopback)
 	c := f.connect("c")
 	hello := wire.Request{Op: wire.OpHello, Version: 1, Owner: []byte("drip")}
 	stream := wire.AppendRequest(nil, &hello)
@@ -276,7 +289,7 @@ func TestOneBytePerPacket(t *testing.T) {
 // The answer to a broken frame arrives although the client goes on sending: no
 // reset destroys it. Sending for ever does not keep the connection.
 func TestLastWordArrives(t *testing.T) {
-	f := start(t, false, func(_ *node.Config, c *Config) { c.DrainTimeout = time.Hour })
+	f := start(t, loopback, func(_ *node.Config, c *Config) { c.DrainTimeout = time.Hour })
 	c := f.greet("c")
 	bad := append([]byte{0xff, 0xff, 0xff, 0xff}, make([]byte, 32<<10)...)
 	c.sendBytes(bad)
@@ -342,18 +355,18 @@ func TestWaitingHoldsNoBuffer(t *testing.T) {
 
 // A graceful stop ends although a client does not read, and tells those who do.
 func TestShutdownIsBounded(t *testing.T) {
-	f := start(t, false, func(_ *node.Config, c *Config) {
+	f := start(t, tight, func(_ *node.Config, c *Config) {
 		c.FlushTimeout = 20 * time.Millisecond
 		c.DrainTimeout = 20 * time.Millisecond
 		c.OutputLimit = 1 << 30
 	})
-	deaf, other := f.quiet("deaf"), f.greet("other")
-	f.fill(deaf, 32<<10)
+	deaf, other, told := f.quiet(), f.quiet(), f.greet("told")
+	f.fill(deaf, other)
 	if err := f.srv.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}
-	if replies, _ := other.ended(); outcomes(replies) != "moved node moved" {
-		t.Errorf("the other client read %s", outcomes(replies))
+	if replies, _ := told.ended(); outcomes(replies) != "moved node moved" {
+		t.Errorf("a client that reads was told %s", outcomes(replies))
 	}
 	if _, err := net.Dial("tcp", f.ln.Addr().String()); err == nil {
 		t.Error("the server still accepts")
@@ -362,8 +375,8 @@ func TestShutdownIsBounded(t *testing.T) {
 
 // A stop that takes too long is cut short.
 func TestShutdownTimeout(t *testing.T) {
-	f := start(t, false, func(_ *node.Config, c *Config) { c.DrainTimeout = time.Hour })
-	f.quiet("stays")
+	f := start(t, loopback, func(_ *node.Config, c *Config) { c.DrainTimeout = time.Hour })
+	f.quiet()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), 20*time.Millisecond, errors.New("too slow"))
 	defer cancel()
 	if err := f.srv.Shutdown(ctx); err == nil || !strings.HasSuffix(err.Error(), "too slow") {
@@ -373,7 +386,7 @@ func TestShutdownTimeout(t *testing.T) {
 
 // HTTP clients understand what they are told.
 func TestHTTPClientIsTold(t *testing.T) {
-	f := start(t, false, func(_ *node.Config, c *Config) { c.HTTPHint = "http://127.0.0.1:7621" })
+	f := start(t, loopback, func(_ *node.Config, c *Config) { c.HTTPHint = "http://127.0.0.1:7621" })
 	nc := f.dial()
 	defer nc.Close()
 	fmt.Fprintf(nc, "POST /v1/acquire?key=job HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n%s", strings.Repeat("x", 30_000))
