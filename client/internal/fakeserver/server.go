@@ -55,6 +55,7 @@ type Conn struct {
 	in    chan timed[wire.Request]
 	out   chan timed[wire.Reply]
 	gone  chan struct{} // closed when the connection ends
+	wrote chan struct{} // closed when the last reply has been written or has failed
 	once  sync.Once
 	mute  atomic.Bool
 }
@@ -67,7 +68,7 @@ type timed[T any] struct {
 
 func (s *Server) accept(nc net.Conn, deaf bool) {
 	c := &Conn{
-		s: s, nc: nc, gone: make(chan struct{}),
+		s: s, nc: nc, gone: make(chan struct{}), wrote: make(chan struct{}),
 		in: make(chan timed[wire.Request], 256), out: make(chan timed[wire.Reply], 256),
 	}
 	s.mu.Lock()
@@ -200,6 +201,7 @@ func (c *Conn) serve() {
 			c.Answer(&t.what)
 		}
 	}
+	<-c.wrote
 	c.s.Table.forget(c, false)
 }
 
@@ -264,6 +266,7 @@ func (c *Conn) Send(reply wire.Reply) {
 
 func (c *Conn) write() {
 	defer c.s.wg.Done()
+	defer close(c.wrote)
 	defer c.Cut()
 	for {
 		select {
