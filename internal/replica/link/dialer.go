@@ -13,7 +13,7 @@ import (
 
 const (
 	dialTimeout = 300 * time.Millisecond // for the connection alone
-	minRedial   = 50 * time.Millisecond  // between the beginnings of two dials, asked for or not
+	minRedial   = 50 * time.Millisecond  // between two dials that were asked for, too
 	maxRedial   = 300 * time.Millisecond
 
 	// steady is how long a link must have stood for the next dials to come quickly
@@ -33,6 +33,10 @@ type dialer struct {
 	now   chan struct{} // one slot: dial, whatever the backoff says
 	gone  chan struct{} // one slot: a link to the peer went
 	tries atomic.Int32  // since a link was steady
+
+	// Owned by run.
+	due   time.Time // the next dial, if none is asked for before
+	asked time.Time // the last one that was asked for
 }
 
 func newDialer(t *Transport, r replica.Rank, p Peer) *dialer {
@@ -42,46 +46,67 @@ func newDialer(t *Transport, r replica.Rank, p Peer) *dialer {
 
 // run is the dial loop.
 func (d *dialer) run(ctx context.Context) {
-	var began, due time.Time // of the last dial, of the next one
-	for d.rest(ctx, began.Add(minRedial), due) {
+	for ctx.Err() == nil {
 		if d.t.linked(d.rank) {
 			select {
 			case <-ctx.Done():
-				return
 			case <-d.gone:
+				d.due = time.Now().Add(d.backoff())
 			}
-			due = time.Now().Add(d.backoff())
 			continue
 		}
-		began = time.Now()
-		if c, err := d.dial(ctx); err == nil {
-			go func() {
-				defer d.t.running.Done()
-				c.run()
-			}()
-		} else if ctx.Err() == nil {
-			d.failed(err)
+		asked := d.rest(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case d.t.linked(d.rank):
+			// The peer's dial was faster. What was asked for is done when that link
+			// goes: of two that break together the owner minds one only.
+			if asked {
+				signal(d.now)
+			}
+		default:
+			d.once(ctx)
+			d.due = time.Now().Add(d.backoff())
 		}
-		due = time.Now().Add(d.backoff())
 	}
 }
 
-// rest waits until a dial is due, or is asked for and not too early; false: ctx has ended.
-func (d *dialer) rest(ctx context.Context, earliest, due time.Time) bool {
-	return sleep(ctx, time.Until(earliest), nil) && sleep(ctx, time.Until(due), d.now)
+// rest waits until a dial is due or asked for, and says which.
+func (d *dialer) rest(ctx context.Context) (asked bool) {
+	if !sleep(ctx, time.Until(d.due), d.now) {
+		return false
+	}
+	sleep(ctx, time.Until(d.asked.Add(minRedial)), nil)
+	d.asked = time.Now()
+	return true
 }
 
-// sleep ends with ctx, and is false then; or with the time, or a signal.
-func sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
-	timer := time.NewTimer(d)
+// sleep waits for the time to pass. It is cut short by ctx or a signal, and says whether by the latter.
+func sleep(ctx context.Context, t time.Duration, early <-chan struct{}) bool {
+	timer := time.NewTimer(t)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return false
-	case <-early:
 	case <-timer.C:
+	case <-early:
+		return true
 	}
-	return ctx.Err() == nil
+	return false
+}
+
+// once dials, and sets off the link or tells of the failure.
+func (d *dialer) once(ctx context.Context) {
+	c, err := d.dial(ctx)
+	switch {
+	case err == nil:
+		go func() {
+			defer d.t.running.Done()
+			c.run()
+		}()
+	case ctx.Err() == nil:
+		d.t.report(lineDial, d.rank, d.name, d.addr.dial, err)
+		d.t.step(replica.DialFailed{Peer: d.rank, Refused: errors.Is(err, syscall.ECONNREFUSED)})
+	}
 }
 
 // backoff is the pause before the next dial: at random from minRedial to a
@@ -99,10 +124,4 @@ func (d *dialer) lost(lasted time.Duration) {
 		d.tries.Store(0)
 	}
 	signal(d.gone)
-}
-
-// failed tells of a dial that brought no link.
-func (d *dialer) failed(err error) {
-	d.t.report(lineDial, d.rank, d.name, d.addr.dial, err)
-	d.t.step(replica.DialFailed{Peer: d.rank, Refused: errors.Is(err, syscall.ECONNREFUSED)})
 }

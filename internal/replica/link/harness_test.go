@@ -44,11 +44,14 @@ func newNetwork() *network {
 func (n *network) dial(ctx context.Context, addr string) (net.Conn, error) {
 	n.mu.Lock()
 	n.dials, n.to = append(n.dials, time.Now()), append(n.to, addr)
-	ln, silent, gate := n.listeners[addr], n.silent[addr], n.gate
+	gate := n.gate
 	n.mu.Unlock()
 	if gate != nil {
 		<-gate
 	}
+	n.mu.Lock()
+	ln, silent := n.listeners[addr], n.silent[addr]
+	n.mu.Unlock()
 	if silent {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -77,12 +80,6 @@ func (n *network) dialled(addr string) (count int) {
 		}
 	}
 	return count
-}
-
-func (n *network) sinceLast() time.Duration {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return time.Since(n.dials[len(n.dials)-1])
 }
 
 func (n *network) listen(addr string) *listener {

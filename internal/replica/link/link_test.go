@@ -36,7 +36,7 @@ func TestBothSidesDial(t *testing.T) {
 		net := newNetwork()
 		net.gate = make(chan struct{})
 		a, b := net.start(t, 0, 2), net.start(t, 1, 2)
-		synctest.Wait() // both have begun
+		synctest.Wait() // both listen, and have begun to dial
 		close(net.gate)
 		synctest.Wait()
 		for _, x := range []*node{a, b} {

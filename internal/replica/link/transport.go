@@ -142,9 +142,7 @@ func (t *Transport) Push(a replica.Action) bool {
 			t.remove(c)
 		}
 	case replica.Redial:
-		// Where a link to the peer stands already there is nothing to find out, and
-		// one more would only push out the others.
-		if d := t.peer(a.Peer); d != nil && !t.linked(a.Peer) {
+		if d := t.peer(a.Peer); d != nil {
 			signal(d.now)
 		}
 	default:
