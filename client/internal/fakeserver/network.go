@@ -79,3 +79,26 @@ func (w *Network) Dial(ctx context.Context, network, addr string) (net.Conn, err
 	s.accept(far, mode == Deaf)
 	return near, nil
 }
+
+// Listen serves s on a real socket of this machine, for examples, until stop
+// is called.
+func (s *Server) Listen() (addr string, stop func()) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	s.wg.Go(func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.accept(nc, false)
+		}
+	})
+	return l.Addr().String(), func() {
+		l.Close()
+		s.CutAll()
+		s.Wait()
+	}
+}
