@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -86,6 +87,10 @@ func (c *checker) step(n *node) {
 		n.checked = m.pos
 		c.prefix(n)
 	}
+	if c.noLoss && m.role == Active && n.reigned != m.pos.Epoch {
+		n.reigned = m.pos.Epoch
+		c.inherits(n)
+	}
 	c.bound(n)
 	if m.role == Active && n.frozen != (m.frozen != 0) {
 		c.fail("n%d: the owner and the machine differ about frozen", n.rank)
@@ -113,6 +118,15 @@ func (c *checker) promises(n *node) {
 			if at, ok := c.endedIn(n, g.token); ok && c.released[g.token] {
 				c.fail("n%d grants %s to %s with token %d again, which its holder released at %s", n.rank, k, g.ticket, g.token, at)
 			}
+		}
+	}
+}
+
+// inherits: where nothing may be lost, a reign begins with all that was answered.
+func (c *checker) inherits(n *node) {
+	for _, t := range slices.Sorted(maps.Keys(c.answered)) {
+		if at := c.grants[t]; !n.m.lineage.covers(n.m.pos, at) {
+			c.fail("n%d begins reign %d without token %d, which was granted at %s and answered", n.rank, n.m.pos.Epoch, t, at)
 		}
 	}
 }

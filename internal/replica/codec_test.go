@@ -50,7 +50,7 @@ func fill(v reflect.Value, r *rand.Rand) {
 	case reflect.Uint16:
 		v.SetUint(r.Uint64N(1 << 16))
 	case reflect.Uint64:
-		v.SetUint(r.Uint64())
+		v.SetUint(r.Uint64N(1 << 53))
 	default:
 		panic("no value for " + v.Type().String())
 	}
@@ -82,7 +82,7 @@ func sample(k Kind, seed uint64) Message {
 		*l = l.succeed(Position{}) // in order
 		sorted := Lineage{}
 		for i := range 3 {
-			sorted = sorted.with(Reign{Epoch(r.Uint64()), Seq(i), Seq(i)})
+			sorted = sorted.with(Reign{Epoch(r.Uint64N(1 << 53)), Seq(i), Seq(i)})
 		}
 		*l = sorted
 	}
@@ -141,8 +141,11 @@ func TestMessagesRefused(t *testing.T) {
 	chunk := AppendMessage(nil, &OfferChunk{ID: 1, Events: []byte("x")})
 	chunk[len(chunk)-2] = 0xff // a length beyond the message
 	disordered := AppendMessage(nil, &Follow{Lineage: Lineage{{Epoch: 2}, {Epoch: 1}}[:1]})
+	epoch := AppendMessage(nil, &Ack{ID: 1, Position: Position{5, 6}})
+	epoch[9] = 1
 	for name, b := range map[string][]byte{
-		"nothing": {}, "a name beyond its bound": longName, "an unknown role": role,
+		"an epoch beyond 2^53": epoch,
+		"nothing":              {}, "a name beyond its bound": longName, "an unknown role": role,
 		"events beyond the message": chunk, "cut lineage": disordered[:len(disordered)-10],
 		"events beyond the bound": {byte(KindOfferChunk), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff},
 	} {

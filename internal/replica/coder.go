@@ -104,9 +104,19 @@ func (c *coder) rank(v *Rank) {
 	*v = Rank(int8(b))
 }
 
+// number53 is a number below 2^53, as tokens are until 2043 and counts of
+// events for longer: whatever a peer sends, there is room above it.
+func number53[T ~uint64](c *coder, v *T) {
+	number(c, v)
+	if *v >= 1<<53 {
+		c.fail(errBound)
+		*v = 0
+	}
+}
+
 func (c *coder) position(p *Position) {
-	number(c, &p.Epoch)
-	number(c, &p.Seq)
+	number53(c, &p.Epoch)
+	number53(c, &p.Seq)
 }
 
 // count codes a length of at most bound as a byte.
@@ -132,9 +142,9 @@ func (c *coder) lineage(l *Lineage) {
 	}
 	for i := range n {
 		r := &(*l)[i]
-		number(c, &r.Epoch)
-		number(c, &r.End)
-		number(c, &r.Since)
+		number53(c, &r.Epoch)
+		number53(c, &r.End)
+		number53(c, &r.Since)
 		if i > 0 && r.Epoch <= (*l)[i-1].Epoch {
 			c.fail(errBound) // finding an epoch needs the order
 		}

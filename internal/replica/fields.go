@@ -37,9 +37,9 @@ func (m *Heartbeat) fields(c *coder) {
 	}
 	c.flags(&m.Ask, &m.Stopping, &m.Complete, &m.Synced, &m.Yields, &m.Frozen, &m.Barred, &m.Waking)
 	c.position(&m.Position)
-	number(c, &m.Highest)
+	number53(c, &m.Highest)
 	c.rank(&m.Active)
-	number(c, &m.ActiveEpoch)
+	number53(c, &m.ActiveEpoch)
 	c.span(&m.ActiveAge)
 	c.byte((*byte)(&m.Hears))
 	c.flags(&m.TakeBacksOff)
@@ -74,19 +74,19 @@ func (m *Chunk) fields(c *coder) {
 	if m.First {
 		c.lineage(&m.Lineage)
 	}
-	number(c, &m.Highest)
+	number53(c, &m.Highest)
 	c.blob(&m.Events, maxStateBytes)
 }
 
 func (m *Stream) fields(c *coder) {
 	c.u64(&m.ID)
-	number(c, &m.Epoch)
-	number(c, &m.First)
+	number53(c, &m.Epoch)
+	number53(c, &m.First)
 	if m.First == 1 {
 		c.position(&m.Prev)
 		c.lineage(&m.Lineage)
 	}
-	number(c, &m.Highest)
+	number53(c, &m.Highest)
 	c.blob(&m.Events, maxStateBytes)
 }
 
@@ -106,7 +106,7 @@ func (m *Hash) fields(c *coder) {
 func (m *Prepare) fields(c *coder) {
 	c.u64(&m.ID)
 	c.position(&m.Position)
-	number(c, &m.Highest)
+	number53(c, &m.Highest)
 	c.u64(&m.Hash)
 }
 
@@ -118,7 +118,7 @@ func (m *Prepared) fields(c *coder) {
 func (m *Activate) fields(c *coder) {
 	c.u64(&m.ID)
 	c.position(&m.Position)
-	number(c, &m.Highest)
+	number53(c, &m.Highest)
 	c.byte((*byte)(&m.Why))
 	c.flags(&m.TakeBacksOff)
 	number(c, &m.OffFor)
@@ -139,7 +139,7 @@ func (m *Offer) fields(c *coder) {
 	c.flags(&m.Adopt, &m.Active, &m.Whole)
 	c.position(&m.Position)
 	c.lineage(&m.Lineage)
-	number(c, &m.Highest)
+	number53(c, &m.Highest)
 }
 
 func (m *OfferChunk) fields(c *coder) {

@@ -116,6 +116,7 @@ func (m *Machine) stream(r Rank, msg *Stream) {
 	case msg.Epoch > m.pos.Epoch && msg.First == 1 && msg.Prev == m.pos:
 		m.lineage = msg.Lineage
 		m.pos = Position{Epoch: msg.Epoch}
+		m.hear(Token(msg.Epoch))
 		m.log.open(msg.Epoch, m.lineage)
 	default:
 		m.resync(FactGap, "expected what follows "+m.pos.String()+", got "+Position{msg.Epoch, msg.First}.String())
@@ -153,7 +154,7 @@ func (m *Machine) chunk(r Rank, msg *Chunk) {
 		m.resync(FactGap, "a chunk of "+msg.Position.String()+" at "+m.pos.String())
 		return
 	}
-	m.hear(msg.Highest)
+	m.hear(max(msg.Highest, Token(msg.Position.Epoch)))
 	m.act.do(Apply{Run: msg.Events})
 	if msg.Last {
 		m.stepIn()

@@ -10,7 +10,7 @@ type taking struct {
 
 // offered: a peer begins to send its state.
 func (m *Machine) offered(r Rank, msg *Offer) {
-	m.hear(msg.Highest)
+	m.hear(max(msg.Highest, Token(msg.Position.Epoch)))
 	if msg.Adopt {
 		if m.from(r, msg.ID) && m.follow.fetch {
 			m.startTaking(r, msg)
@@ -20,7 +20,7 @@ func (m *Machine) offered(r Rank, msg *Offer) {
 	if msg.Active {
 		m.peers[r].said.Yields = true // it gives way by its own word, whatever its last heartbeat said
 	}
-	if m.role != Active || m.reigning != 0 || m.waking.on || m.waking.yields || m.hasBetter() || m.offer.to != Nobody {
+	if m.role != Active || m.reigning != 0 || m.waking.on || m.hasBetter() || m.offer.to != Nobody {
 		m.tell(r, &OfferRefused{ID: msg.ID})
 		return
 	}

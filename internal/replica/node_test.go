@@ -37,8 +37,9 @@ type node struct {
 	frozen  bool
 	frozeAt time.Duration
 	depth   int
-	lapsed  bool // after BecomeStandby, until Moved
-	resumed Time // from the last pause
+	lapsed  bool  // after BecomeStandby, until Moved
+	reigned Epoch // that the checker has seen begin
+	resumed Time  // from the last pause
 	checked Position
 	checks  int
 }
@@ -79,6 +80,7 @@ func (n *node) start() {
 	n.inbox, n.wires, n.pulls = nil, nil, map[LinkID]bool{}
 	n.state, n.counter = newToy(), 0
 	n.stash, n.parked, n.waiting, n.gated = map[Rank]*toy{}, nil, map[string]request{}, nil
+	n.reigned = 0
 	n.resumed, n.checked, n.checks = 0, Position{}, 0
 	n.endedAt, n.frozen, n.lapsed = map[Token]Position{}, false, false
 	cfg := n.w.cfg

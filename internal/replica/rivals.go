@@ -8,11 +8,14 @@ func (m *Machine) watchRivals() {
 	if m.role != Active || m.reigning != 0 || m.waking.on {
 		return
 	}
-	rivals, better := ranks(0), Nobody
+	actives, rivals, better := ranks(0), ranks(0), Nobody
 	later := false
 	m.each(func(r Rank, p *peer) {
 		if !m.alive(r) || p.link == 0 {
 			return
+		}
+		if p.said.Role == Active {
+			actives.add(r)
 		}
 		if p.said.Role == Active && !p.said.Waking {
 			rivals.add(r)
@@ -24,12 +27,14 @@ func (m *Machine) watchRivals() {
 		later = later || p.said.Role != Active && follows && p.said.Position.Epoch > m.pos.Epoch
 	})
 	m.noteRivals(rivals)
-	if m.offer.to == Nobody && (better == Nobody || m.now.Sub(m.frozenAt) >= freezeBound) {
+	if actives.empty() {
+		m.waking.yields = false
+	}
+	if m.offer.to == Nobody && (better == Nobody && !m.waking.yields || m.now.Sub(m.frozenAt) >= freezeBound) {
 		m.unfreeze(freezeOffering)
 	}
 	switch {
 	case rivals.empty():
-		m.waking.yields = false
 		if later && m.frozen == 0 && !m.handoff.on {
 			m.newReign(WhyLaterEpoch, 0)
 		}

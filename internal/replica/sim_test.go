@@ -132,7 +132,7 @@ func (h *history) fault() {
 		"any":          "crash active-crash quickrestart pause active-pause cut oneway pair slow snap stop handoff jump",
 		"graceful":     "stop handoff handoff slow",
 		"partitions":   "cut cut oneway pair snap slow isolate",
-		"ackcrash":     "wait active-crash",
+		"ackcrash":     "wait active-crash slow slow",
 		"handoffcrash": "handoff-crash handoff-crash handoff handoff-snap stop handoff-pause",
 		"pauses":       "pause active-pause active-pause handoff cut",
 		"restartall":   "restartall crash active-crash jump",

@@ -61,6 +61,7 @@ func (m *Machine) watchWaking() {
 		}
 		if p.said.Role == Active {
 			w.yields = true
+			waiting = waiting || p.said.Waking // what is it, when it is awake?
 		}
 		if a, age, ok := m.claim(r); ok && m.beyondReach(a, age) {
 			named = a
@@ -80,7 +81,7 @@ func (m *Machine) watchWaking() {
 	w.on = false
 	m.note(FactAwake, Nobody, "")
 	if w.yields {
-		m.watchRivals() // what it has is offered before anything is granted
+		m.freeze(freezeOffering) // what it has is merged before anything is granted: see watchRivals
 	}
 	m.unfreeze(freezeWaking)
 }
