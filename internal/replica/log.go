@@ -131,10 +131,11 @@ func (l *eventLog) after(c cursor) cursor {
 }
 
 func (l *eventLog) sizeAt(at uint64) uint64 {
-	var head [eventHead]byte
-	for i := range head {
-		head[i] = l.buf[(at+uint64(i))&uint64(len(l.buf)-1)]
+	if at &= uint64(len(l.buf) - 1); at+eventHead <= uint64(len(l.buf)) {
+		return eventHead + uint64(binary.BigEndian.Uint32(l.buf[at:]))
 	}
+	var head [eventHead]byte
+	copy(head[copy(head[:], l.buf[at:]):], l.buf)
 	return eventHead + uint64(binary.BigEndian.Uint32(head[:]))
 }
 

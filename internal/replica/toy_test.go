@@ -238,6 +238,4 @@ const (
 	trimTooEarly
 	openGateAtOnce
 	loseParked
-	mergeTwiceDiffers
-	numSabotages
 )
