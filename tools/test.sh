@@ -10,7 +10,7 @@ log=bin/test.log
 
 status=0
 # shellcheck disable=SC2086 # TESTFLAGS is a list
-go test -race -v -timeout 10m ${TESTFLAGS:-} ./... 2>&1 |
+go test -race -v -timeout 20m ${TESTFLAGS:-} ./... 2>&1 |
     tee "$log" |
     sed -E '/^ *(=== (RUN|PAUSE|CONT|NAME)|--- PASS:)/d; /^PASS$/d' || status=$?
 
