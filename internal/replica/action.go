@@ -60,6 +60,9 @@ type (
 	// Unfreeze serves again, what is parked first.
 	Unfreeze struct{}
 
+	// HearToken raises the active's token counter to a token that a peer has.
+	HearToken struct{ Token Token }
+
 	// Apply folds a run of events of another node into the state. The bytes are borrowed from the input.
 	Apply struct{ Run []byte }
 
@@ -142,6 +145,7 @@ func (BecomeStandby) action() {}
 func (Moved) action()         {}
 func (Freeze) action()        {}
 func (Unfreeze) action()      {}
+func (HearToken) action()     {}
 func (Apply) action()         {}
 func (TakeSnapshot) action()  {}
 func (StashOffer) action()    {}

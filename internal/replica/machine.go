@@ -223,7 +223,17 @@ func (m *Machine) nextID() uint64 {
 	return m.ids
 }
 
-func (m *Machine) hear(t Token) { m.highest = max(m.highest, t) }
+// hear keeps the highest token. A serving active must stay above what peers
+// have, or its grants would look old beside theirs.
+func (m *Machine) hear(t Token) {
+	if t <= m.highest {
+		return
+	}
+	m.highest = t
+	if m.role == Active && m.reigning == 0 {
+		m.act.do(HearToken{Token: t})
+	}
+}
 
 func (m *Machine) note(f Fact, r Rank, text string) {
 	m.act.do(Note{Fact: f, Peer: r, Position: m.pos, Text: text})

@@ -278,6 +278,8 @@ func (n *node) carryOut(a Action) {
 	case Unfreeze:
 		n.frozen = false
 		n.serveParked()
+	case HearToken:
+		n.hearMark(a.Token)
 	case Apply:
 		n.apply(decodeRun(a.Run))
 	case TakeSnapshot:

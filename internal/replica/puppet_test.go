@@ -447,6 +447,19 @@ func TestOfferIsRefusedBelowAHigherActive(t *testing.T) {
 	p.wants("OfferRefused{ID:9}")
 }
 
+// A higher token heard from a peer raises an active's at once.
+func TestActiveHearsTokens(t *testing.T) {
+	p := newPuppet(t, 1, func(c *Config) { c.StartGrace = 1100 * time.Millisecond })
+	id := p.peer(2, Heartbeat{Role: Joining, Active: Nobody})
+	p.run(1200 * time.Millisecond)
+	p.wants("To:active")
+	p.says(id, Heartbeat{Role: Joining, Active: Nobody, Highest: 1 << 40})
+	p.beat(id)
+	p.wants("HearToken{Token:1099511627776}")
+	p.run(100 * time.Millisecond)
+	p.wants("!HearToken")
+}
+
 func TestMayServeNotAfterALateTick(t *testing.T) {
 	p := newPuppet(t, 1, func(c *Config) { c.StartGrace = 1100 * time.Millisecond })
 	p.run(1200 * time.Millisecond)

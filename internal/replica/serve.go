@@ -103,7 +103,7 @@ func (m *Machine) appended(in Events) {
 		panic("replica: a run of events that is broken")
 	}
 	m.pos.Seq += Seq(n)
-	m.hear(in.Highest)
+	m.highest = max(m.highest, in.Highest)
 	m.each(func(r Rank, p *peer) {
 		if p.out.kind == outStream {
 			m.wake(r)

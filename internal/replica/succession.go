@@ -195,7 +195,7 @@ func (m *Machine) activated(in Activated) {
 		panic("replica: a reign begins with at least one event")
 	}
 	m.pos.Seq, m.whole = Seq(n), true
-	m.hear(Token(in.Epoch))
+	m.highest = max(m.highest, Token(in.Epoch))
 	if !again {
 		m.gate = gate{}
 		m.each(func(_ Rank, p *peer) { p.out = outbound{woken: p.out.woken} })
