@@ -460,6 +460,113 @@ func TestActiveHearsTokens(t *testing.T) {
 	p.wants("!HearToken")
 }
 
+// activePuppet is an active, n1, with a played n2 that follows it in step.
+func activePuppet(t *testing.T, change func(*Config)) (*puppet, LinkID) {
+	p := newPuppet(t, 1, func(c *Config) {
+		c.StartGrace = 1100 * time.Millisecond
+		if change != nil {
+			change(c)
+		}
+	})
+	id := p.peer(2, Heartbeat{Role: Joining, Active: Nobody})
+	p.run(1200 * time.Millisecond)
+	p.wants("To:active")
+	p.says(id, Heartbeat{Role: Standby, Complete: true, Synced: true, Active: 1, ActiveEpoch: p.epoch})
+	p.say(id, &Follow{ID: 1})
+	p.say(id, &Ack{ID: 1, Position: p.m.pos})
+	p.take()
+	return p, id
+}
+
+// What is parked is answered after the freeze's bound at the latest, be the
+// successor heard or not.
+func TestParkedAreToldAtTheBound(t *testing.T) {
+	p, id := activePuppet(t, nil)
+	p.feed(HandoffRequested{To: 2})
+	p.wants("Freeze{}", "Prepare{ID:1")
+	p.say(id, &Prepared{ID: 1, OK: true})
+	p.wants("Activate{ID:1", "BecomeStandby", "To:standby", "!Unfreeze", "!Moved")
+	p.run(4400 * time.Millisecond) // n2 goes on saying that it hears n1: nobody may be promoted
+	p.wants("!Moved", "!BecomeActive")
+	p.run(200 * time.Millisecond)
+	p.wants("Moved{To:-1}")
+}
+
+func TestHandoffThatFails(t *testing.T) {
+	for name, f := range map[string]func(p *puppet, id LinkID){
+		"refused":     func(p *puppet, id LinkID) { p.say(id, &Prepared{ID: 1}) },
+		"no answer":   func(p *puppet, id LinkID) { p.run(600 * time.Millisecond) },
+		"another try": func(p *puppet, id LinkID) { p.say(id, &Prepared{ID: 9, OK: true}); p.run(600 * time.Millisecond) },
+		"link down":   func(p *puppet, id LinkID) { p.feed(LinkDown{Link: id}) },
+		"state moves": func(p *puppet, id LinkID) { p.feed(Events{Run: encodeRun([]string{"x"})}) },
+		"active pauses": func(p *puppet, id LinkID) {
+			p.now = p.now.Add(700 * time.Millisecond)
+			p.say(id, &Prepared{ID: 1, OK: true})
+			p.run(100 * time.Millisecond)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, id := activePuppet(t, nil)
+			p.feed(HandoffRequested{To: Nobody})
+			f(p, id)
+			p.wants("Unfreeze", "!Activate", "!BecomeStandby", "Fact:hand-off ended")
+			if p.m.role != Active || p.m.frozen != 0 {
+				t.Errorf("%v, frozen %d", p.m.role, p.m.frozen)
+			}
+		})
+	}
+}
+
+func TestTakeBackIsNotForLowerRanksOrWhenOff(t *testing.T) {
+	p, id := activePuppet(t, nil)
+	p.say(id, &TakeBack{})
+	p.run(50 * time.Millisecond)
+	p.wants("!Prepare")
+	high := p.peer(0, Heartbeat{Role: Standby, Complete: true, Synced: true, Active: 1, ActiveEpoch: p.epoch})
+	p.say(high, &TakeBack{}) // not in step
+	p.run(50 * time.Millisecond)
+	p.wants("!Prepare")
+	p.say(high, &Follow{ID: 1})
+	p.say(high, &Ack{ID: 1, Position: p.m.pos})
+	p.m.damping.off = true
+	p.say(high, &TakeBack{})
+	p.wants("!Prepare")
+	p.m.damping.off = false
+	p.say(high, &TakeBack{})
+	p.wants("Freeze{}", "Prepare{")
+}
+
+// Acknowledgements open the gate and empty the ended set only as far as they can be true.
+func TestAcknowledgements(t *testing.T) {
+	p, id := activePuppet(t, func(c *Config) { c.Ack = true })
+	at := p.m.pos
+	p.feed(Events{Run: encodeRun([]string{"a", "b"}), Highest: 8})
+	p.wants("!ReleaseGate")
+	for _, m := range []*Ack{
+		{ID: 7, Position: Position{at.Epoch, at.Seq + 2}}, // another stream
+		{ID: 1, Position: Position{at.Epoch, at.Seq + 3}}, // ahead of the active
+		{ID: 1, Position: Position{at.Epoch + 1, 1}},      // of no reign
+	} {
+		p.say(id, m)
+		p.wants("!ReleaseGate")
+	}
+	p.say(id, &Ack{ID: 1, Position: Position{at.Epoch, at.Seq + 1}})
+	p.wants(fmt.Sprintf("ReleaseGate{Position:%d/%d}", at.Epoch, at.Seq+1))
+	p.run(300 * time.Millisecond)
+	p.wants("!TrimEnded") // n0 has acknowledged nothing
+	high := p.peer(0, Heartbeat{Role: Standby, Complete: true, Synced: true, Active: 1, ActiveEpoch: p.epoch})
+	p.say(high, &Follow{ID: 1})
+	p.say(high, &Ack{ID: 1, Position: Position{at.Epoch, at.Seq + 2}})
+	p.wants(fmt.Sprintf("ReleaseGate{Position:%d/%d}", at.Epoch, at.Seq+2))
+	p.run(300 * time.Millisecond)
+	p.wants(fmt.Sprintf("TrimEnded{Position:%d/%d}", at.Epoch, at.Seq+1)) // the least of both
+	p.feed(Events{Run: encodeRun([]string{"c"}), Highest: 8})
+	p.take()
+	p.feed(LinkDown{Link: id})
+	p.feed(LinkDown{Link: high})
+	p.wants("Fact:acknowledging alone", fmt.Sprintf("ReleaseGate{Position:%d/%d}", at.Epoch, at.Seq+3))
+}
+
 func TestMayServeNotAfterALateTick(t *testing.T) {
 	p := newPuppet(t, 1, func(c *Config) { c.StartGrace = 1100 * time.Millisecond })
 	p.run(1200 * time.Millisecond)
