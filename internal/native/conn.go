@@ -127,16 +127,13 @@ func (c *conn) outputEnding() ending {
 // made are written, and grants that the client did not get are given back.
 func (c *conn) finish(why ending) {
 	how := endings[why]
-	if !how.flush {
-		c.nc.SetWriteDeadline(longAgo)
-		c.takeOver()
-	}
 	if c.sess != nil {
-		c.leave(why)
+		if why == nodeStops {
+			c.answerMoved()
+		}
+		c.sess.Close()
 	}
-	if how.flush {
-		c.flushRest()
-	}
+	c.endOutput(how.flush)
 	c.giveBack()
 	if how.linger {
 		c.linger()
@@ -145,19 +142,6 @@ func (c *conn) finish(why ending) {
 	c.in.close()
 	c.release()
 	c.srv.gone(c, why)
-}
-
-// leave closes the session.
-func (c *conn) leave(why ending) {
-	switch {
-	case why == nodeStops:
-		c.answerMoved()
-	case !endings[why].flush:
-		// Before the session is closed: from then on a grant that lives with
-		// the connection would stand for the grace.
-		c.giveBack()
-	}
-	c.sess.Close()
 }
 
 // answerMoved withdraws every queued acquire and answers it "moved", and says
@@ -193,13 +177,17 @@ func (c *conn) beginLeaving() []ref {
 	return refs
 }
 
-// flushRest writes the answers that are left, for a bounded time.
-func (c *conn) flushRest() {
+// endOutput takes the writer's role for good and, if asked to, writes the
+// answers that are left, for a bounded time.
+func (c *conn) endOutput(flush bool) {
 	c.nc.SetWriteDeadline(time.Now().Add(c.srv.cfg.FlushTimeout))
-	if c.killed.Load() {
+	if !flush || c.killed.Load() {
 		c.nc.SetWriteDeadline(longAgo)
 	}
 	c.takeOver()
+	if !flush {
+		return
+	}
 	c.writeRest()
 	if c.last != nil {
 		c.mu.Lock()

@@ -1,8 +1,10 @@
 package native
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,8 +14,8 @@ import (
 	"holdfast/wire"
 )
 
-// pause makes a client read nothing until the function it returns is called.
-// It works for pipes, where the server's write waits for the client's read.
+// deaf is a client that reads nothing until the function it returns is called.
+// With pipes the server's writes wait for that.
 func (f *fixture) deaf(name string) (c *client, listen func()) {
 	c = &client{t: f.t, nc: f.dial(), name: name, changed: make(chan struct{})}
 	c.send(wire.Request{Op: wire.OpHello, Version: wire.Version, Owner: []byte(name)})
@@ -41,13 +43,15 @@ func TestMassExpiryIsNotCut(t *testing.T) {
 			c.send(r)
 		}
 		time.Sleep(2 * time.Second)
+		c.send(wire.Request{Op: wire.OpPing, ID: 1}) // whereupon the server looks at the output
+		synctest.Wait()
 		listen()
 		synctest.Wait()
 		replies := c.take()
-		if len(replies) != 501 {
+		if len(replies) != 502 {
 			t.Fatalf("%d replies", len(replies))
 		}
-		for i, r := range replies[1:] {
+		for i, r := range replies[1:501] {
 			if r.Status != wire.StatusNotGranted || r.ID != uint32(i+1) {
 				t.Fatalf("reply %d: %v", i, r)
 			}
@@ -200,4 +204,69 @@ func TestRefusalsInOrderedMode(t *testing.T) {
 			t.Errorf("%d granted, %d timed out, %d refused", granted, timedOut, refused)
 		}
 	})
+}
+
+// However far a write came, the grants that are given back are those whose
+// frame was not wholly written.
+func TestUnsentGrants(t *testing.T) {
+	var frames []int // where each ends
+	build := func() *output {
+		o := new(output)
+		frames = frames[:0]
+		for i := range uint64(5) {
+			o.add(&wire.Reply{Op: wire.OpAcquire, Status: wire.StatusGranted, Key: []byte("k"), Token: i}, counts)
+			frames = append(frames, o.size)
+			o.add(&wire.Reply{Op: wire.OpLost, Key: []byte("k"), Token: 99}, nothing)
+		}
+		return o
+	}
+	for written := range build().size {
+		o := build()
+		o.begin()
+		o.wrote(written)
+		var want, got []uint64
+		for i, end := range frames {
+			if end > written {
+				want = append(want, uint64(i))
+			}
+		}
+		o.unsentGrants(func(_ []byte, token uint64) { got = append(got, token) })
+		if !slices.Equal(got, want) {
+			t.Errorf("with %d bytes written: %v, want %v", written, got, want)
+		}
+		o.drop()
+		if o.head != nil || o.tail != nil || o.size != 0 || o.counted != 0 {
+			t.Fatalf("after drop: %+v", o)
+		}
+	}
+}
+
+// Frames never span buffers, and the sums come out even however the writes go.
+func TestOutputBuffers(t *testing.T) {
+	o := new(output)
+	long := bytes.Repeat([]byte("x"), wire.MaxKeyBytes)
+	for i := range 100 {
+		o.add(&wire.Reply{Op: wire.OpAcquire, Status: wire.StatusNotGranted, ID: uint32(i), Key: long}, weight(i%3))
+	}
+	if o.size != 100*(wire.HeaderBytes+len(long)) || o.late != 33 {
+		t.Fatalf("%d bytes, %d late", o.size, o.late)
+	}
+	var stream []byte
+	for o.head != nil {
+		b := o.begin()
+		n := min(b.writing, 1000)
+		stream = append(stream, b.b[b.start:][:n]...)
+		o.wrote(n)
+	}
+	if o.size != 0 || o.counted != 0 || o.late != 0 || o.tail != nil {
+		t.Errorf("left: %+v", o)
+	}
+	for i := range 100 {
+		var r wire.Reply
+		n, err := r.Decode(stream)
+		if err != nil || n == 0 || r.ID != uint32(i) {
+			t.Fatalf("frame %d: %v %v", i, r, err)
+		}
+		stream = stream[n:]
+	}
 }

@@ -142,7 +142,8 @@ func TestNeverReadingIsCut(t *testing.T) {
 func TestUndeliveredGrantIsWithdrawn(t *testing.T) {
 	for _, end := range []string{"cut", "reset", "half-close"} {
 		t.Run(end, func(t *testing.T) {
-			f := start(t, tight, func(_ *node.Config, c *Config) {
+			f := start(t, tight, func(n *node.Config, c *Config) {
+				n.Table.ReattachGrace = time.Hour
 				c.FlushTimeout = 10 * time.Millisecond
 			})
 			deaf, other := f.quiet(), f.quiet()
@@ -151,6 +152,7 @@ func TestUndeliveredGrantIsWithdrawn(t *testing.T) {
 			token := other.read(t).Token
 			forLong := acquireOf(1, "k")
 			forLong.LeaseMS = 3_600_000
+			forLong.Flags = wire.FlagBound
 			deaf.send(t, forLong)
 			f.fill(deaf, other)
 			patient := acquireOf(3, "k")
@@ -373,10 +375,15 @@ func TestShutdownIsBounded(t *testing.T) {
 	}
 }
 
-// A stop that takes too long is cut short.
+// A stop that takes too long is cut short, whatever a connection waits for: for
+// its client to close, or to read first.
 func TestShutdownTimeout(t *testing.T) {
-	f := start(t, loopback, func(_ *node.Config, c *Config) { c.DrainTimeout = time.Hour })
-	f.quiet()
+	f := start(t, tight, func(_ *node.Config, c *Config) {
+		c.FlushTimeout = time.Hour
+		c.DrainTimeout = time.Hour
+	})
+	stays, deaf := f.quiet(), f.quiet()
+	f.fill(deaf, stays)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), 20*time.Millisecond, errors.New("too slow"))
 	defer cancel()
 	if err := f.srv.Shutdown(ctx); err == nil || !strings.HasSuffix(err.Error(), "too slow") {

@@ -14,9 +14,10 @@ type workers struct {
 	idle []*worker
 }
 
-// workersKept bounds the workers that stay when there is nothing to do. There
-// are as many as connections being worked on at once: about one a processor.
-const workersKept = 32
+// workersKept bounds the workers that stay when there is nothing to do: at
+// 13 KB and a stack each. As many are at work as connections are at once, waiting for
+// the node included: about one a processor, more for an instant.
+const workersKept = 128
 
 type worker struct {
 	resume func() (struct{}, bool)
