@@ -478,6 +478,113 @@ func activePuppet(t *testing.T, change func(*Config)) (*puppet, LinkID) {
 	return p, id
 }
 
+// The winner of two actives, while the loser's state comes in.
+func TestTakingAnActivesState(t *testing.T) {
+	whole := encodeRun([]string{"clear"})
+	begin := func(t *testing.T) (*puppet, LinkID) {
+		p, id := activePuppet(t, nil)
+		p.says(id, Heartbeat{Role: Active, Complete: true, Active: 2, ActiveEpoch: 700, Position: Position{700, 3}})
+		p.wants("Fact:two actives", "!Freeze", "!Offer")
+		p.say(id, &Offer{ID: 4, Active: true, Whole: true, Position: Position{700, 3}, Highest: 5000})
+		p.wants("HearToken{Token:5000}", "Freeze{}")
+		p.say(id, &OfferChunk{ID: 4, Events: whole})
+		p.wants("StashOffer", "!MergeOffer")
+		return p, id
+	}
+	t.Run("all of it", func(t *testing.T) {
+		p, id := begin(t)
+		p.say(id, &OfferChunk{ID: 3, Last: true})
+		p.wants("!StashOffer") // of another offer
+		p.say(id, &OfferChunk{ID: 4, Last: true})
+		p.wants("NewReign{Heard:5000 Gap:0}", "Why:merge", "MergeOffer{Peer:2 ID:4}", "Merged{ID:4}", "Unfreeze")
+		if !p.m.lineage.covers(p.m.pos, Position{700, 3}) {
+			t.Error("the loser's state is not on the lineage")
+		}
+		if p.m.lineage.covers(Position{p.m.pos.Epoch, p.m.pos.Seq - 1}, Position{700, 3}) {
+			t.Error("the loser's state is on the lineage before the merge was complete")
+		}
+	})
+	t.Run("the link breaks", func(t *testing.T) {
+		p, id := begin(t)
+		p.feed(LinkDown{Link: id})
+		p.wants("DropOffer{Peer:2 ID:4}", "Unfreeze", "!NewReign")
+	})
+	t.Run("broken", func(t *testing.T) {
+		p, id := begin(t)
+		p.say(id, &OfferChunk{ID: 4, Last: true, Events: whole[:3]})
+		p.wants("DropOffer", "Unfreeze", "!MergeOffer")
+	})
+	t.Run("taken back", func(t *testing.T) {
+		p, id := begin(t)
+		p.say(id, &Lost{ID: 4})
+		p.wants("DropOffer", "Unfreeze", "!MergeOffer")
+	})
+	t.Run("offered anew", func(t *testing.T) {
+		p, id := begin(t)
+		p.say(id, &Offer{ID: 5, Active: true, Whole: true, Position: Position{700, 4}})
+		p.wants("DropOffer{Peer:2 ID:4}", "!Unfreeze")
+		p.say(id, &OfferChunk{ID: 5, Last: true, Events: whole})
+		p.wants("Merged{ID:5}", "Unfreeze")
+	})
+	t.Run("slow", func(t *testing.T) {
+		p, id := begin(t)
+		p.run(4400 * time.Millisecond)
+		p.wants("!Unfreeze")
+		p.run(200 * time.Millisecond)
+		p.wants("Unfreeze", "!DropOffer") // it serves on, and merges when all is here
+		p.say(id, &OfferChunk{ID: 4, Last: true, Events: whole})
+		p.wants("Merged{ID:4}")
+	})
+	t.Run("a higher active appears", func(t *testing.T) {
+		p, _ := begin(t)
+		p.peer(0, Heartbeat{Role: Active, Active: 0, Position: Position{900, 1}})
+		p.wants("OfferRefused{ID:4}", "DropOffer", "Offer{ID:1", "!Unfreeze")
+	})
+}
+
+// The loser, while its state is on its way.
+func TestOfferingTheState(t *testing.T) {
+	begin := func(t *testing.T) (*puppet, LinkID) {
+		p, _ := activePuppet(t, nil)
+		id := p.peer(0, Heartbeat{Role: Active, Active: 0, Position: Position{900, 1}, Highest: 6000})
+		p.wants("Freeze{}", "Offer{ID:1 Adopt:false Active:true Whole:true", "Wake")
+		p.feed(Pull{Link: id, Max: 1000})
+		p.wants("TakeSnapshot", "OfferChunk{ID:1 Last:true")
+		return p, id
+	}
+	t.Run("merged", func(t *testing.T) {
+		p, id := begin(t)
+		p.say(id, &Merged{ID: 9})
+		p.wants("!BecomeStandby")
+		p.say(id, &Merged{ID: 1})
+		p.wants("BecomeStandby", "To:standby", "Why:two actives", "Moved{To:0}", "Follow{ID:2", "!Unfreeze")
+	})
+	t.Run("refused", func(t *testing.T) {
+		p, id := begin(t)
+		p.say(id, &OfferRefused{ID: 1})
+		p.wants("Unfreeze", "!NewReign", "!Offer{")
+		p.run(300 * time.Millisecond)
+		p.wants("Freeze{}", "Offer{ID:2")
+	})
+	t.Run("the link breaks", func(t *testing.T) {
+		p, id := begin(t)
+		p.feed(LinkDown{Link: id})
+		p.wants("NewReign{Heard:6000 Gap:8388608}", "Why:offer broken off", "Unfreeze")
+	})
+	t.Run("no answer", func(t *testing.T) {
+		p, _ := begin(t)
+		p.run(2400 * time.Millisecond)
+		p.wants("!Unfreeze")
+		p.run(200 * time.Millisecond)
+		p.wants("NewReign", "Unfreeze")
+	})
+	t.Run("the other gives up", func(t *testing.T) {
+		p, id := begin(t)
+		p.says(id, Heartbeat{Role: Standby, Active: Nobody, Complete: true, Position: Position{900, 1}})
+		p.wants("NewReign", "Unfreeze", "!BecomeStandby")
+	})
+}
+
 // What is parked is answered after the freeze's bound at the latest, be the
 // successor heard or not.
 func TestParkedAreToldAtTheBound(t *testing.T) {
