@@ -145,9 +145,9 @@ func (a *attempt) command() (c locks.Command, hold time.Duration) {
 func (a *attempt) run(ctx context.Context) (locks.Reply, ending) {
 	c, hold := a.command()
 	a.sess = a.server.node.Open(a.from, a.box)
-	a.sess.Do([]locks.Command{c})
+	do(a.sess, c)
 	reply, how := a.await(ctx, hold)
-	a.sess.Close()
+	end(a.sess)
 	if how == answered {
 		return reply, how
 	}
@@ -198,6 +198,7 @@ func (a *attempt) settle(how ending) (locks.Reply, ending) {
 // knows it may still come for it, within the grace.
 func (a *attempt) undelivered(token locks.Token) {
 	if a.given() {
+		defer crash()
 		a.sess.Undelivered([]byte(a.in.key), token)
 		return
 	}

@@ -1,7 +1,12 @@
 package web
 
 import (
+	"errors"
+	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,4 +85,25 @@ func TestInbox(t *testing.T) {
 		}
 	}()
 	b.Push(&locks.Reply{Op: locks.OpRelease, Code: locks.Released})
+}
+
+// A panic below the API ends the process, although net/http and observe
+// recover what handlers panic with.
+func TestTablePanicEndsTheProcess(t *testing.T) {
+	const inChild = "WEB_TEST_PANIC"
+	if os.Getenv(inChild) != "" {
+		s := newServer(t, Config{}, nil)
+		h := s.observe(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			s.ask(r.Context(), locks.Origin{}, locks.Command{Op: 255}) // no op of the table
+		}))
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://localhost/", nil))
+		return
+	}
+	child := exec.Command(os.Args[0], "-test.run=^TestTablePanicEndsTheProcess$")
+	child.Env = append(os.Environ(), inChild+"=1")
+	out, err := child.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "panic: web: locks: unknown op") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }

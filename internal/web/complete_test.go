@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -194,5 +195,49 @@ func TestDocumentIsServed(t *testing.T) {
 	var doc openapi3.T
 	if err := json.Unmarshal(rec.Body.Bytes(), &doc); err != nil || doc.OpenAPI != "3.1.0" || rec.Code != http.StatusOK {
 		t.Errorf("%d, %q, %v", rec.Code, doc.OpenAPI, err)
+	}
+}
+
+// The page for users has every code, every field, and examples that are answers.
+func TestPageForUsers(t *testing.T) {
+	text, err := os.ReadFile("../../docs/http-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	words := slices.Concat(acquireSchema.names(), releaseSchema.names(), extendSchema.names(), cancelSchema.names(),
+		healthSchema.names(), columnNames(), slices.Collect(maps.Keys(problems)))
+	for _, name := range slices.Concat(lockSchema.names(), listSchema.names()) {
+		if name != "local" { // means something only where there are several nodes
+			words = append(words, name)
+		}
+	}
+	for _, word := range words {
+		if word != codeHolderChanged && !strings.Contains(page, "`"+word+"`") { // its endpoint is for operators
+			t.Errorf("%q is missing", word)
+		}
+	}
+	examples := 0
+	for i, block := range strings.Split(page, "```json\n") {
+		if i == 0 {
+			continue
+		}
+		block, _, _ = strings.Cut(block, "```")
+		var example any
+		if err := json.Unmarshal([]byte(block), &example); err != nil {
+			t.Errorf("%s: %v", block, err)
+		}
+		fits := false
+		for _, name := range []string{"Granted", "Problem", "Lock"} {
+			schema := contract.Document().Components.Schemas[name].Value
+			fits = fits || schema.VisitJSON(example, openapi3.EnableJSONSchema2020()) == nil
+		}
+		if !fits {
+			t.Errorf("no answer looks like this: %s", block)
+		}
+		examples++
+	}
+	if examples < 3 {
+		t.Errorf("only %d examples were found", examples)
 	}
 }

@@ -50,7 +50,8 @@ func (s *Server) observe(next http.Handler) http.Handler {
 }
 
 // panicked answers for a handler that broke, and keeps the process: a fault in
-// showing something is no reason to drop every lock.
+// showing something is no reason to drop every lock. For a fault in the table
+// see crash.
 func (s *Server) panicked(w *statusWriter, r *http.Request, failure any) {
 	if failure == http.ErrAbortHandler {
 		panic(failure)

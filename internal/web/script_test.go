@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,11 +131,11 @@ type call struct {
 // deafWriter fails once its client is said to be deaf.
 type deafWriter struct {
 	*httptest.ResponseRecorder
-	deaf bool
+	deaf atomic.Bool
 }
 
 func (w *deafWriter) Write(b []byte) (int, error) {
-	if w.deaf {
+	if w.deaf.Load() {
 		return 0, os.ErrClosed
 	}
 	return w.ResponseRecorder.Write(b)
@@ -183,7 +184,7 @@ func (r *run) step(lines []string) string {
 	case "gone":
 		r.find(rest).cancel()
 	case "deaf":
-		r.find(rest).writer.deaf = true
+		r.find(rest).writer.deaf.Store(true)
 	case "advance":
 		d, err := time.ParseDuration(rest)
 		if err != nil {
@@ -218,6 +219,9 @@ func (r *run) do(command string, lines []string) *call {
 		command = strings.ReplaceAll(command, fmt.Sprintf("{T%d}", i+1), ticket)
 	}
 	for _, c := range r.calls {
+		if !c.shown {
+			continue
+		}
 		if m := tokenShown.FindStringSubmatch(c.rec.Body.String()); m != nil {
 			command = strings.ReplaceAll(command, "{"+c.name+"}", m[1])
 		}
@@ -305,7 +309,7 @@ var (
 
 func (r *run) show(c *call) string {
 	body := c.rec.Body.String()
-	if c.writer.deaf || body == "" {
+	if c.writer.deaf.Load() || body == "" {
 		return c.name + " nothing\n"
 	}
 	line := fmt.Sprintf("%s %d", c.name, c.rec.Code)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"holdfast/internal/locks"
+	"holdfast/internal/node"
 )
 
 // inbox takes the replies to one session's commands. A session of this package
@@ -48,12 +50,35 @@ func (s *Server) ask(ctx context.Context, from locks.Origin, c locks.Command) (r
 	defer cancel()
 	box := newInbox()
 	sess := s.node.Open(from, box)
-	defer sess.Close()
-	sess.Do([]locks.Command{c})
+	defer end(sess)
+	do(sess, c)
 	select {
 	case r = <-box:
 		return r, true
 	case <-ctx.Done():
 		return r, false
+	}
+}
+
+// do runs one command.
+func do(sess *node.Session, c locks.Command) {
+	defer crash()
+	sess.Do([]locks.Command{c})
+}
+
+// end closes a session.
+func end(sess *node.Session) {
+	defer crash()
+	sess.Close()
+}
+
+// crash, deferred, ends the process when what it is deferred around panics.
+// net/http would recover a panic of the table and leave the node's mutex locked:
+// a node that starts anew is better than one that never answers anybody again.
+func crash() {
+	if failure := recover(); failure != nil {
+		stack := debug.Stack()
+		go panic(fmt.Sprintf("web: %v\n\n%s", failure, stack)) // where nobody recovers it
+		select {}
 	}
 }
