@@ -78,6 +78,7 @@ func (n *node) start() {
 	n.pausedAt, n.reignAt = 0, 0
 	n.requests = nil
 	n.inbox, n.wires, n.pulls = nil, nil, map[LinkID]bool{}
+	last, state := n.m, n.state
 	n.state, n.counter = newToy(), 0
 	n.stash, n.parked, n.waiting, n.gated = map[Rank]*toy{}, nil, map[string]request{}, nil
 	n.reigned = 0
@@ -93,6 +94,9 @@ func (n *node) start() {
 	cfg.WallAtZero = int64((n.w.now + n.w.clocks[n.rank]) / time.Millisecond)
 	if n.w.disk {
 		cfg.Highest = n.mark
+	}
+	if n.w.journal && last != nil && last.whole && last.reigning == 0 {
+		cfg.Position, cfg.Lineage, n.state = last.pos, last.lineage, state
 	}
 	m, err := New(cfg, n.time())
 	if err != nil {

@@ -11,7 +11,7 @@ func TestSimulationCanFail(t *testing.T) {
 		within uint64
 	}{
 		{reuseTokens, "a reign starts below the tokens heard of", 100},
-		{promoteBehind, "promote without catching up", 400},
+		{promoteBehind, "promote without catching up", 100},
 		{dropLosersTable, "drop the loser's table", 100},
 		{forgetInheritedRelease, "forget an inherited release", 100},
 		{forgetOwnRelease, "merge what was released here", 100},

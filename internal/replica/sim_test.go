@@ -29,7 +29,7 @@ type history struct {
 }
 
 // simProfiles are the kinds of history; which one a seed makes is drawn.
-var simProfiles = []string{"any", "any", "any", "graceful", "partitions", "ackcrash", "handoffcrash", "pauses", "restartall"}
+var simProfiles = []string{"any", "any", "any", "graceful", "partitions", "ackcrash", "handoffcrash", "pauses", "restartall", "journal"}
 
 func newHistory(seed uint64, broken sabotage) *history {
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -45,7 +45,8 @@ func newHistory(seed uint64, broken sabotage) *history {
 	cfg.Preempt = true
 	h.w = newWorld(seed, n, cfg)
 	h.w.broken = broken
-	h.w.disk = h.profile == "restartall"
+	h.w.disk = h.profile == "restartall" || h.profile == "journal"
+	h.w.journal = h.profile == "journal"
 	for i := range h.w.clocks {
 		h.w.clocks[i] = time.Duration(r.IntN(200)-100) * time.Millisecond
 	}
@@ -135,6 +136,7 @@ func (h *history) fault() {
 		"ackcrash":     "wait active-crash slow slow",
 		"handoffcrash": "handoff-crash handoff-crash handoff handoff-snap stop handoff-pause",
 		"pauses":       "pause active-pause active-pause handoff cut",
+		"journal":      "restartall crash crash active-crash quickrestart pause cut isolate handoff-crash",
 		"restartall":   "restartall crash active-crash jump",
 	}
 	list := strings.Fields(kinds[h.profile])

@@ -23,11 +23,12 @@ type world struct {
 	latency func() time.Duration     // of one message
 	slow    map[[2]int]time.Duration // more of it
 
-	log    func(format string, args ...any)
-	check  *checker // may be nil
-	broken sabotage
-	disk   bool    // nodes keep the token mark over a restart
-	epochs []Epoch // as they were printed
+	log     func(format string, args ...any)
+	check   *checker // may be nil
+	broken  sabotage
+	disk    bool    // nodes keep the token mark over a restart
+	journal bool    // and their state
+	epochs  []Epoch // as they were printed
 }
 
 type event struct {
