@@ -16,7 +16,7 @@ import (
 )
 
 // caughtWithin is how many random steps may pass before a fault is noticed.
-const caughtWithin = 200_000
+const caughtWithin = 100_000
 
 // TestFaults puts one fault after the other into the table's source, with go's
 // -overlay, and lets TestModel find it: the model is worth what it notices. No
