@@ -68,10 +68,7 @@ func (m *Machine) trimEnded() {
 	m.gate.trimAt = m.now.Add(m.cfg.Heartbeat)
 	least := m.pos
 	m.each(func(r Rank, p *peer) {
-		switch {
-		case !p.out.synced:
-			least = Position{}
-		case p.out.acked.Less(least):
+		if p.out.acked.Less(least) { // nothing, while it is not in step
 			least = p.out.acked
 		}
 	})

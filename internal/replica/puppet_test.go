@@ -380,6 +380,24 @@ func TestHalfAStateWaitsForACompleteOne(t *testing.T) {
 	p.wants("!BecomeActive", "!Fetch")
 }
 
+// A node that must begin with half a snapshot, because nobody better is alive,
+// takes what the owner of the whole has when that one comes back.
+func TestReignOfHalfASnapshot(t *testing.T) {
+	p := newPuppet(t, 1, func(c *Config) { c.StartGrace = 1100 * time.Millisecond })
+	id := p.peer(0, Heartbeat{Role: Active, Complete: true, Active: 0, ActiveEpoch: 500, Position: Position{500, 10}})
+	p.say(id, &Chunk{ID: 1, Position: Position{500, 10}, First: true, Events: encodeRun([]string{"clear"})})
+	p.feed(LinkDown{Link: id})
+	p.feed(DialFailed{Peer: 0, Refused: true})
+	p.run(1200 * time.Millisecond)
+	p.wants("From:joining To:active")
+	id = p.peer(0, Heartbeat{Role: Joining, Complete: true, Active: 1, ActiveEpoch: p.epoch, Position: Position{500, 10}})
+	p.take()
+	p.say(id, &Follow{ID: 1, Position: Position{500, 10}, Whole: true})
+	p.wants("Diverged{ID:1}")
+	p.say(id, &Follow{ID: 2}) // and an empty state does not follow by the log
+	p.wants("!Resume", "Wake")
+}
+
 // A stopping node is the last resort, but its state is fetched.
 func TestStoppingNodeIsTheLast(t *testing.T) {
 	p := newPuppet(t, 1, nil)

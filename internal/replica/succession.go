@@ -187,9 +187,7 @@ func (m *Machine) activated(in Activated) {
 	}
 	why, again := m.reigning, m.role == Active
 	m.reigning = 0
-	m.lineage = m.lineage.succeed(m.pos)
-	m.pos = Position{Epoch: in.Epoch}
-	m.log.open(in.Epoch, m.lineage)
+	m.succeedOwn(in.Epoch)
 	n, ok := m.log.append(in.Run)
 	if !ok || n == 0 {
 		panic("replica: a reign begins with at least one event")
@@ -210,6 +208,20 @@ func (m *Machine) activated(in Activated) {
 		}
 	})
 	m.reignBegan(why)
+}
+
+// succeedOwn begins a reign's history. Half a snapshot descends from nothing:
+// whoever has the whole of it must not be told that he has nothing to add.
+func (m *Machine) succeedOwn(e Epoch) {
+	if half := !m.whole && !m.pos.IsZero(); half {
+		m.lineage = nil
+		m.pos = Position{Epoch: e}
+		m.log.reset(m.pos, nil)
+		return
+	}
+	m.lineage = m.lineage.succeed(m.pos)
+	m.pos = Position{Epoch: e}
+	m.log.open(e, m.lineage)
 }
 
 // reignBegan does what the new reign was wanted for.

@@ -55,7 +55,7 @@ func (m *Machine) watchWaking() {
 	named := Nobody
 	m.each(func(r Rank, p *peer) {
 		answered := p.link != 0 && m.answered(r) && m.alive(r)
-		waiting = waiting || w.asked.has(r) && !answered && !p.dead
+		waiting = waiting || w.asked.has(r) && !answered && !(p.dead && p.link == 0)
 		if !answered || m.role != Active {
 			return
 		}
