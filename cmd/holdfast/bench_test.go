@@ -13,7 +13,7 @@ import (
 	"holdfast/wire"
 )
 
-var smallBench = []string{"-c", "2", "-d", "8", "--keys", "64", "-t", "50ms", "--warmup", "10ms"}
+var smallBench = []string{"-c", "2", "-d", "8", "--keys", "64", "-t", "200ms", "--warmup", "10ms"}
 
 func TestBenchTable(t *testing.T) {
 	s := startServer(t)

@@ -24,7 +24,7 @@ func small(w Workload, addr string) Config {
 	c := Defaults(w)
 	c.Addr = addr
 	c.Session = session.Config{Owner: "test", Software: "test", Timeout: 5 * time.Second}
-	c.Connections, c.Duration, c.Warmup = 3, 50*time.Millisecond, 0
+	c.Connections, c.Duration, c.Warmup = 3, 200*time.Millisecond, 0
 	if w == Pipelined || w == Held {
 		c.Depth = 8
 	}
@@ -66,18 +66,25 @@ func TestWorkloads(t *testing.T) {
 // Every outstanding request has keys of its own, and uses all of them in turn.
 func TestLoopUsesAllKeys(t *testing.T) {
 	server := fakeserver.NewServer()
+	c := small(Pipelined, "")
+	c.Duration = 30 * time.Second
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var mu sync.Mutex
 	keys := map[string]bool{}
 	server.Intercept = func(_ *fakeserver.Conn, r *wire.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
 		if r.Op == wire.OpAcquire {
-			mu.Lock()
 			keys[string(r.Key)] = true
-			mu.Unlock()
+		}
+		if len(keys) == c.Keys {
+			cancel()
 		}
 		return false
 	}
-	c := small(Pipelined, server.Start(t))
-	r := mustRun(t, t.Context(), c)
+	c.Addr = server.Start(t)
+	r := mustRun(t, ctx, c)
 	if len(keys) != c.Keys || r.Errors != nil {
 		t.Errorf("%d keys used, errors %v; want %d without errors", len(keys), r.Errors, c.Keys)
 	}
