@@ -62,7 +62,7 @@ func TestBehaviour2ReconnectTimes(t *testing.T) {
 		lost := time.Now()
 		b.nodes[0].CutAll()
 		time.Sleep(time.Minute)
-		last, n := lost, 0
+		last, n, gaps := lost, 0, map[time.Duration]bool{}
 		for _, d := range b.net.Dials() {
 			if d.Addr != "n1:7620" || !d.At.After(lost) {
 				continue
@@ -74,7 +74,11 @@ func TestBehaviour2ReconnectTimes(t *testing.T) {
 			if gap := d.At.Sub(last); gap < low || gap > high {
 				b.Errorf("attempt %d came %v after the one before, want %v to %v", n, gap, low, high)
 			}
+			gaps[d.At.Sub(last)] = true
 			last, n = d.At, n+1
+		}
+		if len(gaps) < n {
+			b.Errorf("%d different pauses between %d attempts", len(gaps), n)
 		}
 		if n < 16 {
 			b.Errorf("%d attempts in a minute", n)
@@ -85,7 +89,7 @@ func TestBehaviour2ReconnectTimes(t *testing.T) {
 // C-34: clients do not knock together after an outage.
 func TestBehaviour2NoHerd(t *testing.T) {
 	inBubble(t, 1, func(b *bed) {
-		const clients = 300
+		const clients = 600
 		var all []*Client
 		for range clients {
 			all = append(all, b.client(b.addrs()))

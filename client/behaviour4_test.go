@@ -77,6 +77,24 @@ func TestBehaviour4RemembersTheActive(t *testing.T) {
 		if n := b.c.Status().Counters.Redirects; n > 1 {
 			b.Errorf("%d redirects for 20 calls", n)
 		}
+		if got := b.c.Status().Active; got != "n2" {
+			b.Errorf("active %q", got)
+		}
+	})
+}
+
+// Nobody says who the active is; that a node serves says it.
+func TestBehaviour4NoticesWhoServes(t *testing.T) {
+	inBubble(t, 3, func(b *bed) {
+		for _, s := range b.nodes {
+			s.SetRole(wire.RoleStandby, "", "")
+		}
+		b.dial()
+		b.nodes[1].SetRole(wire.RoleActive, "", "")
+		b.release(b.acquire("jobs"))
+		if got := b.c.Status().Active; got != "n2" {
+			b.Errorf("active %q", got)
+		}
 	})
 }
 
@@ -178,6 +196,10 @@ func TestBehaviour4HopLimitThenPause(t *testing.T) {
 			if n > maxHops+1 {
 				b.Errorf("%d requests at %v", n, d)
 			}
+		}
+		time.Sleep(10 * time.Second) // a TryAcquire leaves nothing behind that would have to be asked for
+		if n := len(b.nodes[0].Requests()) + len(b.nodes[1].Requests()); n != len(asked) {
+			b.Errorf("%d requests after the error", n-len(asked))
 		}
 	})
 }

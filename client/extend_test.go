@@ -294,3 +294,27 @@ func TestAutoExtendAndExtend(t *testing.T) {
 		b.release(l)
 	})
 }
+
+// The answer to an extension that was overtaken by a later, shorter one.
+func TestExtendIgnoresOvertakenAnswers(t *testing.T) {
+	inBubble(t, 1, func(b *bed) {
+		b.dial()
+		l := b.acquire("jobs", WithLease(6*time.Second), WithAutoExtend())
+		var overtaken func()
+		b.nodes[0].SetHook(once(wire.OpExtend, func(c *fakeserver.Conn, r *wire.Request) {
+			req := *r
+			overtaken = func() { c.Reply(&req, wire.Reply{Status: wire.StatusExtended, LeaseMS: 6000}) }
+		}))
+		time.Sleep(3500 * time.Millisecond) // the second try has been answered
+		if err := l.Extend(b.Context(), 2*time.Second); err != nil {
+			b.Fatal(err)
+		}
+		until := l.Until()
+		overtaken()
+		synctest.Wait()
+		if !l.Until().Equal(until) {
+			b.Errorf("Until moved by %v", l.Until().Sub(until))
+		}
+		b.release(l)
+	})
+}

@@ -203,11 +203,11 @@ func (w *watch) hold(l *Lock, first instant) (lost Reason) {
 
 // dropLocked is the reverse of hold.
 func (w *watch) dropLocked(l *Lock) {
-	if w.held[l.token] == l {
+	if w.held[l.token] == l { // else a later handle of the same grant is there
 		delete(w.held, l.token)
-		if l.isBound() {
-			w.bound--
-		}
+	}
+	if l.isBound() {
+		w.bound--
 	}
 	w.removeLocked(&l.alarm)
 }
