@@ -47,8 +47,9 @@ bench: ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: soak
-soak: ## long runs, half an hour: ten million model steps, a minute of each fuzz target
-	go test ./internal/locks -run '^TestModel$$' -count=1 -v -timeout 2h -steps 10000000
+soak: ## long runs, an hour: ten million model steps, every seeded fault, a minute of each fuzz target
+	MODEL_STEPS=10000000 go test ./internal/locks -run '^TestModel$$' -count=1 -v -timeout 2h
+	go test ./internal/locks -tags faults -run 'TestFaults|TestHarmless' -count=1 -v -timeout 2h
 	FUZZTIME=60 tools/fuzz.sh
 
 .PHONY: clean

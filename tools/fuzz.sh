@@ -16,6 +16,6 @@ while IFS=: read -r file func; do
     echo "fuzz: $name in $dir"
     # Building and replaying the corpus come on top of the fuzzing; a target that hangs must not hang the run.
     timeout --kill-after=10 $((seconds + 120)) \
-        go test -run '^$' -fuzz "^$name\$" -fuzztime "${seconds}s" "$dir" </dev/null |
+        go test -run '^$' -fuzz "^$name\$" -fuzztime "${seconds}s" -fuzzminimizetime 10x "$dir" </dev/null |
         sed -E '/^fuzz: elapsed/d; /^PASS$/d'
 done <<<"$targets"

@@ -17,15 +17,11 @@ func (t *Table) acquire(now Time, c *Command, fx *Effects) {
 		t.grantNew(now, c, place{hash: c.hash}, fx)
 		return
 	}
-	if id := t.findTicket(eid, c.Ticket); id != 0 {
-		if !t.expireIfDue(now, id, fx) {
-			t.repeat(now, c, id, fx)
-			return
-		}
-		if eid = t.find(c.Key, c.hash); eid == 0 { // the attempt was all that stood here
-			t.grantNew(now, c, place{hash: c.hash}, fx)
-			return
-		}
+	// An attempt that is due now is a waiter behind others, since the key is
+	// settled: the key stands without it, and this is a new attempt.
+	if id := t.findTicket(eid, c.Ticket); id != 0 && !t.expireIfDue(now, id, fx) {
+		t.repeat(now, c, id, fx)
+		return
 	}
 	t.decide(now, c, eid, fx)
 }

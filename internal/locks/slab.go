@@ -30,12 +30,7 @@ type slab[T any] struct {
 	n      int             // records in use
 }
 
-func newSlab[T any]() slab[T] {
-	s := slab[T]{room: -1}
-	s.alloc() // number 0 is never handed out
-	s.n = 0
-	return s
-}
+func newSlab[T any]() slab[T] { return slab[T]{room: -1} }
 
 func (s *slab[T]) at(id uint32) *T {
 	return &s.recs[id>>chunkBits][id&chunkMask]
@@ -95,6 +90,9 @@ func (s *slab[T]) addChunk() {
 		ci = int32(len(s.chunks))
 		s.chunks = append(s.chunks, nil)
 		s.recs = append(s.recs, nil)
+	}
+	if ci == 0 {
+		c.used, c.free = 1, 1 // number 0 is never handed out
 	}
 	s.chunks[ci], s.recs[ci] = c, new([chunkSize]T)
 	s.list(ci)
