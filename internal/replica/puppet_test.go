@@ -350,6 +350,15 @@ func TestActivateThatDoesNotCount(t *testing.T) {
 	p.wants("BecomeActive{Heard:12345 Gap:0}", "Why:hand-off, operator")
 }
 
+// A successor answers when it is where the active is.
+func TestPreparedWaitsForThePosition(t *testing.T) {
+	p, id := followingPuppet(t)
+	p.say(id, &Prepare{ID: 5, Position: Position{500, 11}, Hash: 7})
+	p.wants("!Prepared{", "!HashState")
+	p.say(id, &Stream{ID: 1, Epoch: 500, First: 11, Events: encodeRun([]string{"x"})})
+	p.wants("Prepared{ID:5 OK:true}")
+}
+
 func TestPromotionAfterALossLeavesAGap(t *testing.T) {
 	p, id := followingPuppet(t)
 	p.peer(2, Heartbeat{Role: Standby, Complete: true, Active: Nobody, Highest: 999})

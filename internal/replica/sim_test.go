@@ -294,7 +294,11 @@ func (h *history) network(kind string, n *node) {
 		h.cut(n.rank, o.rank)
 		h.cut(o.rank, n.rank)
 	case "slow":
-		h.w.slow[[2]int{n.rank, o.rank}] = time.Duration(h.rand.IntN(300)) * time.Millisecond
+		most := 300
+		if h.profile == "graceful" { // a successor must be able to be in step in time
+			most = 80
+		}
+		h.w.slow[[2]int{n.rank, o.rank}] = time.Duration(h.rand.IntN(most)) * time.Millisecond
 	case "snap":
 		for _, l := range append([]*wire(nil), n.wires...) {
 			l.snap()

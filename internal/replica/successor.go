@@ -25,12 +25,15 @@ func (m *Machine) prepare(r Rank, msg *Prepare) {
 // watchPrepared answers once the state is where the active's is, and falls
 // back when it is never told to activate.
 func (m *Machine) watchPrepared() {
-	p := &m.prepared
+	p, from := &m.prepared, m.prepared.from
 	switch {
 	case !p.on:
+	case m.peers[p.from].link != p.link: // Activate could not count any more
+		m.prepared = prepared{}
+		m.note(FactPrepareEnded, from, "the link broke")
 	case m.now.Sub(p.at) >= m.cfg.Suspicion:
 		m.prepared = prepared{}
-		m.note(FactPrepareEnded, p.from, "never told to activate")
+		m.note(FactPrepareEnded, from, "never told to activate")
 	case !p.hashing && m.pos == p.ask.Position && m.follow.synced():
 		p.hashing = true
 		m.act.do(HashState{For: HashPrepared})
