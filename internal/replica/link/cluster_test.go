@@ -192,7 +192,7 @@ func (x *member) carryOut(a replica.Action) {
 	case replica.AdoptOffer:
 		x.state, x.stash = x.stash, toy{}
 	case replica.MergeOffer:
-		x.feed(replica.OfferMerged{Peer: a.Peer, ID: a.ID})
+		x.feed(replica.OfferMerged(a))
 	case replica.HashState:
 		x.feed(replica.StateHash{For: a.For, Hash: x.state.sum})
 	case replica.RoleChanged:

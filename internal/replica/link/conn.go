@@ -112,9 +112,6 @@ func (c *conn) readPiece() ([]byte, error) {
 
 // take delivers the messages that a piece completes.
 func (c *conn) take(piece []byte) error {
-	if c.gone.Load() {
-		return nil
-	}
 	var into *assembler
 	switch piece[0] {
 	case controlPiece:

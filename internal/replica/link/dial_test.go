@@ -49,10 +49,10 @@ func TestSilentAddress(t *testing.T) {
 		net := newNetwork()
 		net.silent[addr(1)] = true
 		x := net.start(t, 0, 2)
-		time.Sleep(300*time.Millisecond - 1)
+		time.Sleep(300*time.Millisecond - time.Nanosecond)
 		synctest.Wait()
 		x.owner.want(t)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		x.owner.want(t, "dial 1 failed")
 	})
@@ -104,18 +104,39 @@ func TestRedialAfterLoss(t *testing.T) {
 	})
 }
 
+// A Redial that comes while a second link to the peer stands is done when that
+// one is gone: where a process dies with both, the machine asks once.
+func TestRedialAfterTwoLinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork()
+		b := net.start(t, 1, 2, deaf)
+		a := net.start(t, 0, 2)
+		g := net.visit(t, addr(0), "n1", "n0")
+		time.Sleep(time.Minute)
+		a.owner.want(t, "up 1 dialled", "up 2 accepted")
+		b.kill()
+		synctest.Wait()
+		a.tr.Push(replica.Redial{Peer: 1})
+		synctest.Wait()
+		a.owner.want(t, "down 1")
+		g.raw.Close()
+		synctest.Wait()
+		a.owner.want(t, "down 2", "dial 1 refused")
+	})
+}
+
 // One that ends soon after it began is followed by longer and longer pauses; a
 // steady one lets the next dials come quickly again.
 func TestBackoffAfterLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork()
 		b := net.start(t, 1, 2, deaf)
-		a := net.start(t, 0, 2)
 		b.owner.then(func(in replica.Input) {
 			if up, ok := in.(replica.LinkUp); ok {
 				b.tr.Push(replica.CloseLink{Link: up.Link, Why: "other order of the peers list"})
 			}
 		})
+		a := net.start(t, 0, 2)
 		time.Sleep(time.Minute)
 		if n := net.dialled(addr(1)); n > 60_000/100 {
 			t.Errorf("%d dials in a minute", n)
@@ -154,7 +175,7 @@ func TestDialTCPAddresses(t *testing.T) {
 }
 
 // refusedAddr is an address where nobody listens.
-func refusedAddr(t *testing.T) string {
+func refusedAddr(t testing.TB) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

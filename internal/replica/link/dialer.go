@@ -55,30 +55,19 @@ func (d *dialer) run(ctx context.Context) {
 			}
 			continue
 		}
-		asked := d.rest(ctx)
-		switch {
-		case ctx.Err() != nil:
-		case d.t.linked(d.rank):
-			// The peer's dial was faster. What was asked for is done when that link
-			// goes: of two that break together the owner minds one only.
-			if asked {
-				signal(d.now)
-			}
-		default:
+		if d.rest(ctx); ctx.Err() == nil && !d.t.linked(d.rank) {
 			d.once(ctx)
 			d.due = time.Now().Add(d.backoff())
 		}
 	}
 }
 
-// rest waits until a dial is due or asked for, and says which.
-func (d *dialer) rest(ctx context.Context) (asked bool) {
-	if !sleep(ctx, time.Until(d.due), d.now) {
-		return false
+// rest waits until a dial is due or asked for.
+func (d *dialer) rest(ctx context.Context) {
+	if sleep(ctx, time.Until(d.due), d.now) {
+		sleep(ctx, time.Until(d.asked.Add(minRedial)), nil)
+		d.asked = time.Now()
 	}
-	sleep(ctx, time.Until(d.asked.Add(minRedial)), nil)
-	d.asked = time.Now()
-	return true
 }
 
 // sleep waits for the time to pass. It is cut short by ctx or a signal, and says whether by the latter.

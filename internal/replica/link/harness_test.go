@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
@@ -239,7 +240,7 @@ func list(n int) (peers []Peer) {
 	return peers
 }
 
-// start starts node rank of a list of n, configured further by the options.
+// start starts node rank of a list of n, configured further by the options, in a bubble.
 func (n *network) start(t *testing.T, rank, size int, options ...func(*Config)) *node {
 	t.Helper()
 	x := &node{t: t, net: n, rank: rank, owner: &owner{}, log: &text{}, served: make(chan error, 1), ran: make(chan error, 1)}
@@ -264,6 +265,7 @@ func (n *network) start(t *testing.T, rank, size int, options ...func(*Config)) 
 	go func() { x.ran <- tr.Run(ctx, x.owner) }()
 	go func() { x.served <- x.server.Serve(ln) }()
 	t.Cleanup(x.stop)
+	synctest.Wait() // it runs, and listens
 	return x
 }
 

@@ -12,16 +12,15 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"holdfast/internal/replica"
 )
 
-// told is an owner that hands on what it is told.
+// told is what an owner was told.
 type told chan string
-
-func (o told) Step(in replica.Input) { o <- describe(in) }
 
 // next waits for what comes next.
 func (o told) next(t *testing.T, want string) {
@@ -40,13 +39,14 @@ func (o told) next(t *testing.T, want string) {
 type pair struct {
 	a, b         *Transport
 	toldA, toldB told
+	onA, onB     atomic.Value // of func(replica.Input) bool: takes an input instead of telling it
 	server       *http.Server
 	stopA, stopB context.CancelFunc
 	ranA, ranB   chan error
 	served       chan error
 }
 
-func newPair(t *testing.T, secure *tls.Config, trust *tls.Config) *pair {
+func newPair(t testing.TB, secure *tls.Config, trust *tls.Config) *pair {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -76,14 +76,9 @@ func newPair(t *testing.T, secure *tls.Config, trust *tls.Config) *pair {
 	var ctxA, ctxB context.Context
 	ctxA, p.stopA = context.WithCancel(context.Background())
 	ctxB, p.stopB = context.WithCancel(context.Background())
-	onlyLinks := ownerFunc(func(in replica.Input) {
-		if _, ok := in.(replica.DialFailed); !ok {
-			p.toldB.Step(in)
-		}
-	})
-	go func() { p.ranB <- p.b.Run(ctxB, onlyLinks) }()
+	go func() { p.ranB <- p.b.Run(ctxB, ownerFunc(func(in replica.Input) { p.tell(&p.onB, p.toldB, in) })) }()
 	go func() { p.served <- p.server.Serve(ln) }()
-	go func() { p.ranA <- p.a.Run(ctxA, p.toldA) }()
+	go func() { p.ranA <- p.a.Run(ctxA, ownerFunc(func(in replica.Input) { p.tell(&p.onA, p.toldA, in) })) }()
 	t.Cleanup(func() {
 		p.stopA()
 		p.stopB()
@@ -93,6 +88,17 @@ func newPair(t *testing.T, secure *tls.Config, trust *tls.Config) *pair {
 		<-p.served
 	})
 	return p
+}
+
+// tell hands on what an owner is told; n1 does not dial.
+func (p *pair) tell(on *atomic.Value, to told, in replica.Input) {
+	if take, ok := on.Load().(func(replica.Input) bool); ok && take(in) {
+		return
+	}
+	if _, ok := in.(replica.DialFailed); ok && to == p.toldB {
+		return
+	}
+	to <- describe(in)
 }
 
 type ownerFunc func(replica.Input)

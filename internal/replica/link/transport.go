@@ -142,7 +142,7 @@ func (t *Transport) Push(a replica.Action) bool {
 			t.remove(c)
 		}
 	case replica.Redial:
-		if d := t.peer(a.Peer); d != nil {
+		if d := t.peer(a.Peer); d != nil { // while another link to it stands, this waits: of two that break together the machine minds one
 			signal(d.now)
 		}
 	default:
