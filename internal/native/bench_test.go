@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"holdfast/wire"
 )
@@ -180,3 +181,55 @@ func measure() memory {
 	}
 	return memory{int64(m.HeapAlloc), int64(m.StackInuse), rss}
 }
+
+// BenchmarkWork is what a pair costs without sockets: decoding, the table, and
+// encoding the answers.
+func BenchmarkWork(b *testing.B) {
+	srv := New(DefaultConfig(newNode(b)))
+	c := &conn{srv: srv, nc: discard{}}
+	c.in.c = c
+	c.in.judged = true
+	batch := new(batch)
+	feed := func(frames []byte) {
+		in := c.in.unpark()
+		in.end += copy(in.b[in.end:], frames)
+		if why := c.consume(batch); why != goesOn {
+			b.Fatal(why)
+		}
+		in.start, in.end = 0, 0
+	}
+	feed(wire.AppendRequest(nil, &wire.Request{Op: wire.OpHello, Version: wire.Version}))
+	defer func() { c.sess.Close() }()
+	c.out.drop()
+	const depth = 128
+	var acquires, releases []byte
+	keys := make([][]byte, depth)
+	for i := range keys {
+		keys[i] = fmt.Appendf(nil, "work/%011d", i)
+		acquires = wire.AppendRequest(acquires, &wire.Request{Op: wire.OpAcquire, ID: uint32(i + 1), Key: keys[i]})
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for done := 0; done < b.N; done += depth {
+		feed(acquires)
+		releases = releases[:0]
+		at := 0
+		for i := range keys {
+			var r wire.Reply
+			n, err := r.Decode(c.out.head.b[at:c.out.head.end])
+			if err != nil || n == 0 {
+				b.Fatal(err)
+			}
+			at += n
+			releases = wire.AppendRequest(releases, &wire.Request{Op: wire.OpRelease, ID: uint32(i + 1), Key: keys[i], Token: r.Token})
+		}
+		c.out.drop()
+		feed(releases)
+		c.out.drop()
+	}
+}
+
+// discard is a connection that nothing is read from or written to.
+type discard struct{ net.Conn }
+
+func (discard) SetReadDeadline(time.Time) error { return nil }

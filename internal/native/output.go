@@ -27,18 +27,23 @@ const (
 
 // add appends a frame.
 func (o *output) add(r *wire.Reply, w weight) {
-	o.appendTo(o.roomFor(frameBound(r)), r, w)
+	b := o.tail
+	if b == nil || b.room() < frameMost && b.room() < frameBound(r) {
+		b = o.grow()
+	}
+	o.appendTo(b, r, w)
 }
 
 // addIfRoom does so unless that takes another buffer.
 func (o *output) addIfRoom(r *wire.Reply, w weight) bool {
-	if o.tail == nil {
-		o.grow()
+	b := o.tail
+	if b == nil {
+		b = o.grow()
 	}
-	if o.tail.room() < frameBound(r) {
+	if b.room() < frameBound(r) {
 		return false
 	}
-	o.appendTo(o.tail, r, w)
+	o.appendTo(b, r, w)
 	return true
 }
 
@@ -56,29 +61,29 @@ func (o *output) appendTo(b *buffer, r *wire.Reply, w weight) {
 	}
 }
 
+// frameMost is the size of the largest frame.
+const frameMost = 4 + wire.MaxFrameBytes
+
 // frameBound is at least the size of r's frame.
 func frameBound(r *wire.Reply) int {
 	const fixed = wire.HeaderBytes + 64 // and all fields of fixed size
 	texts := len(r.Key) + len(r.Message) + len(r.Addr) + len(r.Node) + len(r.Software) + len(r.ActiveNode)
-	return min(fixed+texts, 4+wire.MaxFrameBytes)
+	return min(fixed+texts, frameMost)
 }
 
 // addBytes appends what is at most one frame long.
 func (o *output) addBytes(p []byte) {
-	b := o.roomFor(len(p))
+	b := o.tail
+	if b == nil || b.room() < len(p) {
+		b = o.grow()
+	}
 	n := copy(b.b[b.end:], p)
 	b.end += n
 	o.size += n
 }
 
-func (o *output) roomFor(n int) *buffer {
-	if o.tail == nil || o.tail.room() < n {
-		o.grow()
-	}
-	return o.tail
-}
-
-func (o *output) grow() {
+// grow adds a buffer.
+func (o *output) grow() *buffer {
 	b := takeBuffer()
 	if o.tail == nil {
 		o.head = b
@@ -86,6 +91,7 @@ func (o *output) grow() {
 		o.tail.next = b
 	}
 	o.tail = b
+	return b
 }
 
 // begin gives the writer the buffer to write next, up to where it is full now.

@@ -58,6 +58,8 @@ func (c *conn) pushAcquire(r *locks.Reply, frame *wire.Reply) {
 }
 
 // moved makes of frame what a node says that is not the active, or not any more.
+// A standby will answer so by a code of the table, with an address: a row in
+// shapes that leads here.
 func moved(frame *wire.Reply, op wire.Op) {
 	*frame = wire.Reply{Op: op, Status: wire.StatusMoved, ID: frame.ID, Key: frame.Key}
 	if op == wire.OpMoved {

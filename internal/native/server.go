@@ -49,7 +49,9 @@ func New(cfg Config) *Server {
 
 // Serve accepts connections until ctx ends, Shutdown is called or the listener
 // is closed, and returns when all its connections are gone. Only in the last
-// case it returns an error. The end of ctx ends every connection at once.
+// case it returns an error. The end of ctx ends every connection at once. A
+// server is served once. Its listener should not be one for multipath TCP, the
+// default of package net: such sockets know fewer options.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	s.mu.Lock()
 	s.listener = ln

@@ -153,7 +153,10 @@ func millis(d time.Duration) uint32 {
 // command fills cmd with what r asks the table for. Ops the table knows nothing
 // of are not given to it.
 func command(r *wire.Request, cmd *locks.Command) {
-	*cmd = locks.Command{Ref: uint64(r.ID), Key: r.Key, Lease: time.Duration(r.LeaseMS) * time.Millisecond}
+	*cmd = locks.Command{} // cleared in place: a literal with values would be built apart and copied
+	cmd.Ref = uint64(r.ID)
+	cmd.Key = r.Key
+	cmd.Lease = time.Duration(r.LeaseMS) * time.Millisecond
 	switch r.Op {
 	case wire.OpAcquire:
 		cmd.Op = locks.OpAcquire

@@ -5,10 +5,12 @@ import (
 	"sync"
 )
 
-// workers are stacks to work on. A goroutine's stack only ever gets smaller than
-// 4 KB by being new, and deciding a request needs more than the 2 KB of a new
-// one. So a reader, which spends its life waiting, lends its connection to a
-// worker, a coroutine that runs in its place and has grown its stack once.
+// workers are stacks to work on. Deciding a request needs more than the 2 KB of
+// a new goroutine's stack, and a stack that has grown to 4 KB never becomes
+// smaller again. So a reader, which spends its life waiting, lends its
+// connection to a worker: a coroutine that runs in its place and has grown its
+// stack once. The switch costs about 0.1 µs for all that one read brought;
+// 5,000 idle connections take 5.3 instead of 7.4 KB each (lockbench w6).
 type workers struct {
 	mu   sync.Mutex // guards what follows
 	idle []*worker
