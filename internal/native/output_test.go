@@ -206,6 +206,39 @@ func TestRefusalsInOrderedMode(t *testing.T) {
 	})
 }
 
+// The same goes for errors that the connection finds by itself.
+func TestErrorsInOrderedMode(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := start(t, inMemory, small)
+		holder, c := f.greet("holder"), f.greet("c")
+		holder.send(acquireOf(1, "k"))
+		token := holder.next().Token
+		c.send(acquireOf(0, "k"))
+		bad := acquireOf(0, "k")
+		bad.Flags = 1 << 7
+		const sent = 2000
+		for range sent {
+			c.send(bad)
+		}
+		synctest.Wait()
+		f.eachConn(func(c *conn) {
+			if p := c.pending; p != nil && (p.queued+p.order.held != 500 || len(p.order.answers) != 500) {
+				t.Errorf("%d queued, %d held, %d answers", p.queued, p.order.held, len(p.order.answers))
+			}
+		})
+		holder.send(releaseOf(2, "k", token))
+		synctest.Wait()
+		codes := map[wire.Code]int{}
+		replies := c.take()
+		for _, r := range replies {
+			codes[r.Code]++
+		}
+		if codes[0] != 1 || codes[wire.CodeBadArgument] != 499 || codes[wire.CodeLimit] != sent-499 || replies[0].Code != 0 {
+			t.Errorf("answers by code: %v", codes)
+		}
+	})
+}
+
 // However far a write came, the grants that are given back are those whose
 // frame was not wholly written.
 func TestUnsentGrants(t *testing.T) {

@@ -71,10 +71,26 @@ func moved(frame *wire.Reply, op wire.Op) {
 func (c *conn) answer(frame *wire.Reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.pending; p != nil && frame.Op == wire.OpAcquire && frame.ID == 0 && p.order.hold(c.nextRef(0), frame) {
-		return
+	if frame.Op != wire.OpAcquire || frame.ID != 0 || !c.holdBack(frame) {
+		c.out.add(frame, counts)
 	}
-	c.out.add(frame, counts)
+}
+
+// holdBack keeps an answer of ordered mode that has others before it. Where
+// there is no room for one more that waits, it is an error instead.
+func (c *conn) holdBack(frame *wire.Reply) bool {
+	p := c.pending
+	if p == nil {
+		return false
+	}
+	r := c.nextRef(0)
+	if c.roomLeft() > 0 {
+		c.room = max(c.room-1, 0)
+		return p.order.hold(r, frame)
+	}
+	limited := wire.Reply{Key: frame.Key}
+	c.srv.messages.limit(&limited)
+	return p.order.refuse(r, &limited)
 }
 
 // answerError sends an error to request r; the connection may go on.

@@ -131,11 +131,16 @@ func (c *conn) acquireWithoutRoom(r *wire.Request, b *batch, ref ref) {
 func (c *conn) measureRoom() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.room = c.srv.cfg.MaxPending - c.out.late
+	c.room = c.roomLeft()
+}
+
+// roomLeft is how far the connection is from MaxPending. It needs c.mu.
+func (c *conn) roomLeft() int {
+	left := c.srv.cfg.MaxPending - c.out.late
 	if p := c.pending; p != nil {
-		c.room -= p.queued + p.order.held
+		left -= p.queued + p.order.held
 	}
-	c.room = max(c.room, 0)
+	return max(left, 0)
 }
 
 // refuse answers an acquire of ordered mode for which there is no room, if it
