@@ -145,7 +145,7 @@ func (s *census) deadlines() {
 		s.fault("%d deadlines for %d claims with one", h.n, s.timed)
 	}
 	for i := uint32(1); i < h.n; i++ {
-		if h.slot(i).before(*h.slot((i - 1) / 4)) {
+		if h.slot(i).before(h.slot((i - 1) / 4)) {
 			s.fault("deadline %d is before the one above it", i)
 		}
 	}

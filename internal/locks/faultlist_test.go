@@ -33,7 +33,7 @@ var faults = []fault{
 	{"a late sweep grants to one who had given up", "handoff.go", "case c.end() < freed:", "case c.end() < 0:"},
 	{"a late sweep passes over one who still waited", "handoff.go", "case c.end() < freed:", "case c.end() <= now:"},
 	{"at one instant waits end before leases", "deadlines.go", "if c.state == waiting {", "if c.state == holding {"},
-	{"the heap of deadlines overlooks a child", "deadlines.go", "min(first+4, h.n)", "min(first+3, h.n)"},
+	{"the heap of deadlines overlooks a child", "deadlines.go", "min(4, h.n-first)", "min(3, h.n-first)"},
 	{"a holder whose lease changed keeps its place among holders", "holders.go", "if e.holders == 1 {\n\t\treturn\n", "if e.holders > 0 {\n\t\treturn\n"},
 	{"the lease runs from the request, not from the grant", "apply.go", "c.state, c.id, c.since = holding, uint64(e.Token), now\n\tc.deadline = now.Add(e.Lease)",
 		"c.deadline = max(c.since, 1).Add(e.Lease)\n\tif c.since == 0 {\n\t\tc.deadline = now.Add(e.Lease)\n\t}\n\tc.state, c.id, c.since = holding, uint64(e.Token), now"},
@@ -44,8 +44,8 @@ var faults = []fault{
 	{"a wait of 0 ends at once", "apply.go", "if e.Wait > 0 {", "if e.Wait >= 0 {"},
 
 	// Tickets and sessions.
-	{"a repeat queues twice", "acquire.go", "id := t.findTicket(eid, c.Ticket); id != 0 {", "id := t.findTicket(eid, c.Ticket); id != 0 && t.claims.at(id).state == holding {"},
-	{"a repeat does not find its grant", "acquire.go", "id := t.findTicket(eid, c.Ticket); id != 0 {", "id := t.findTicket(eid, c.Ticket); id != 0 && t.claims.at(id).state == waiting {"},
+	{"a repeat queues twice", "acquire.go", "c.Ticket); id != 0 &&", "c.Ticket); id != 0 && t.claims.at(id).state == holding &&"},
+	{"a repeat does not find its grant", "acquire.go", "c.Ticket); id != 0 &&", "c.Ticket); id != 0 && t.claims.at(id).state == waiting &&"},
 	{"a repeat begins the wait anew", "acquire.go", "cl.id = c.Ref\n", "cl.id = c.Ref\nif c.Wait > 0 {\ncl.deadline = now.Add(c.Wait)\nt.setDeadline(id)\n}\n"},
 	{"a repeat is told the whole lease", "acquire.go", "cl.deadline.Sub(now)", "cl.leaseTime()"},
 	{"the request left waiting is not answered", "acquire.go", "t.withdrawRequest(cl, fx)\n", ""},

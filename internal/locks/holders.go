@@ -7,7 +7,7 @@ package locks
 
 // endsBefore orders two claims as the deadlines do. Both have one.
 func (t *Table) endsBefore(a, b *claim) bool {
-	return t.deadlines.slot(a.heap - 1).before(*t.deadlines.slot(b.heap - 1))
+	return t.deadlines.slot(a.heap - 1).before(t.deadlines.slot(b.heap - 1))
 }
 
 // meld joins two heaps and returns the root. Neither root has siblings.
