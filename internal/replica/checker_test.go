@@ -165,12 +165,13 @@ func (c *checker) final(n *node) {
 }
 
 // grant: a node that was paused for long enough to notice grants nothing once another became active
-// meanwhile that it can reach, and was linked with.
+// meanwhile that it can reach, and was linked with, unless the offer of its
+// state broke off.
 func (c *checker) grant(n *node, t Token) {
 	c.grants[t] = n.m.pos
 	back := n.bootAt + time.Duration(n.resumed)
 	for _, o := range c.w.nodes {
-		if o == n || !o.up || o.paused || o.m.role != Active || n.pausedAt == 0 || o.reignAt <= n.pausedAt || o.reignAt >= back || back-n.pausedAt <= n.m.pauseBound()+tick || !n.linked.has(Rank(o.rank)) ||
+		if o == n || !o.up || o.paused || o.m.role != Active || n.pausedAt == 0 || n.reignAt >= back || o.reignAt <= n.pausedAt || o.reignAt >= back || back-n.pausedAt <= n.m.pauseBound()+tick || !n.linked.has(Rank(o.rank)) ||
 			c.w.cutOff(o.rank, n.rank) || c.w.cutOff(n.rank, o.rank) || n.time().Sub(n.resumed) > 500*time.Millisecond {
 			continue
 		}

@@ -19,6 +19,7 @@ type following struct {
 	phase phase
 	fetch bool
 	anew  bool // the state is broken; ask for a snapshot
+	given bool // half a state, and the source has merged what it knew: ask as if there were none
 	since Time // of the phase
 	retry Time // idle: when to ask again
 }
@@ -69,7 +70,11 @@ func (m *Machine) ask4stream(r Rank) {
 	if m.peers[r].link == 0 {
 		return
 	}
-	*f = following{rank: r, link: m.peers[r].link, id: m.nextID(), phase: asked, since: m.now, anew: f.anew}
+	*f = following{rank: r, link: m.peers[r].link, id: m.nextID(), phase: asked, since: m.now, anew: f.anew, given: f.given}
+	if f.given && !m.whole {
+		m.tell(r, &Follow{ID: f.id, Anew: true})
+		return
+	}
 	m.tell(r, &Follow{ID: f.id, Position: m.pos, Lineage: m.lineage, Whole: m.whole, Anew: f.anew})
 }
 

@@ -87,7 +87,7 @@ func (m *Machine) mergeNext() {
 }
 
 // offerMerged: the merge's events are in the log. From here on the state
-// descends from the other's, too.
+// descends from the other's, too, if that was whole.
 func (m *Machine) offerMerged(in OfferMerged) {
 	r := in.Peer
 	if r < 0 || r >= MaxNodes || !m.taking.has(r) || m.takings[r].id != in.ID {
@@ -95,8 +95,10 @@ func (m *Machine) offerMerged(in OfferMerged) {
 	}
 	t := m.takings[r]
 	m.taking.remove(r)
-	m.lineage = m.lineage.merged(t.offer.Position, t.offer.Lineage, m.pos.Seq)
-	m.log.reign[len(m.log.reign)-1].lineage = m.lineage
+	if t.offer.Whole { // half a state is no proof of what its position says
+		m.lineage = m.lineage.merged(t.offer.Position, t.offer.Lineage, m.pos.Seq)
+		m.log.reign[len(m.log.reign)-1].lineage = m.lineage
+	}
 	m.note(FactOfferTaken, r, "")
 	if m.peers[r].link == t.link {
 		m.tell(r, &Merged{ID: t.id})

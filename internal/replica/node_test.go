@@ -264,6 +264,7 @@ func (n *node) carryOut(a Action) {
 		n.lapsed = false
 		n.serveParked()
 	case NewReign:
+		n.reignAt = n.w.now
 		n.begin(a.Heard, a.Gap)
 		if n.w.check != nil && a.Gap > 0 {
 			n.w.check.lossAt = n.w.now

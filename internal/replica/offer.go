@@ -92,7 +92,7 @@ func (m *Machine) merged(r Rank, msg *Merged) {
 		m.becomeStandby(WhyTwoActives)
 		return
 	}
-	m.follow.phase, m.follow.retry = idle, m.now
+	m.follow.phase, m.follow.retry, m.follow.given = idle, m.now, !m.whole
 }
 
 // offerRefused: the other did not take it, so nothing was merged. A node that

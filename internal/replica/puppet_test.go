@@ -407,6 +407,30 @@ func TestReignOfHalfASnapshot(t *testing.T) {
 	p.wants("!Resume", "Wake")
 }
 
+// Half a state is offered as well, and merged; its position proves nothing.
+func TestHalfAStateIsOffered(t *testing.T) {
+	p, id := activePuppet(t, nil)
+	p.say(id, &Follow{ID: 2, Position: Position{300, 4}})
+	p.wants("Diverged{ID:2}")
+	p.say(id, &Offer{ID: 3, Position: Position{300, 4}})
+	p.say(id, &OfferChunk{ID: 3, Last: true, Events: encodeRun([]string{"clear"})})
+	p.wants("Merged{ID:3}")
+	if p.m.lineage.covers(p.m.pos, Position{300, 4}) {
+		t.Error("half a state is on the lineage as if it were whole")
+	}
+
+	p = newPuppet(t, 1, nil)
+	id = p.peer(0, Heartbeat{Role: Active, Complete: true, Active: 0, ActiveEpoch: 500, Position: Position{500, 10}})
+	p.say(id, &Chunk{ID: 1, Position: Position{500, 10}, First: true, Events: encodeRun([]string{"clear"})})
+	p.say(id, &Lost{ID: 1})
+	p.run(200 * time.Millisecond)
+	p.wants("Follow{ID:2 Position:500/10 Lineage:[] Whole:false Anew:false}")
+	p.say(id, &Diverged{ID: 2})
+	p.wants("Offer{ID:3 Adopt:false Active:false Whole:false")
+	p.say(id, &Merged{ID: 3})
+	p.wants("Follow{ID:4 Position:0/0 Lineage:[] Whole:false Anew:true}")
+}
+
 // A stopping node is the last resort, but its state is fetched.
 func TestStoppingNodeIsTheLast(t *testing.T) {
 	p := newPuppet(t, 1, nil)
