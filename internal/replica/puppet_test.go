@@ -523,7 +523,7 @@ func activePuppet(t *testing.T, change func(*Config)) (*puppet, LinkID) {
 	p.run(1200 * time.Millisecond)
 	p.wants("To:active")
 	p.says(id, Heartbeat{Role: Standby, Complete: true, Synced: true, Active: 1, ActiveEpoch: p.epoch})
-	p.say(id, &Follow{ID: 1})
+	p.say(id, &Follow{ID: 1, Position: p.m.pos, Whole: true})
 	p.say(id, &Ack{ID: 1, Position: p.m.pos})
 	p.take()
 	return p, id
@@ -684,7 +684,7 @@ func TestTakeBackIsNotForLowerRanksOrWhenOff(t *testing.T) {
 	p.say(high, &TakeBack{}) // not in step
 	p.run(50 * time.Millisecond)
 	p.wants("!Prepare")
-	p.say(high, &Follow{ID: 1})
+	p.say(high, &Follow{ID: 1, Position: p.m.pos, Whole: true})
 	p.say(high, &Ack{ID: 1, Position: p.m.pos})
 	p.m.damping.off = true
 	p.say(high, &TakeBack{})
@@ -713,7 +713,7 @@ func TestAcknowledgements(t *testing.T) {
 	p.run(300 * time.Millisecond)
 	p.wants("!TrimEnded") // n0 has acknowledged nothing
 	high := p.peer(0, Heartbeat{Role: Standby, Complete: true, Synced: true, Active: 1, ActiveEpoch: p.epoch})
-	p.say(high, &Follow{ID: 1})
+	p.say(high, &Follow{ID: 1, Position: p.m.pos, Whole: true})
 	p.say(high, &Ack{ID: 1, Position: Position{at.Epoch, at.Seq + 2}})
 	p.wants(fmt.Sprintf("ReleaseGate{Position:%d/%d}", at.Epoch, at.Seq+2))
 	p.run(300 * time.Millisecond)
@@ -766,7 +766,7 @@ func TestEventsDoNotAllocate(t *testing.T) {
 	p := newPuppet(t, 1, func(c *Config) { c.StartGrace = 1100 * time.Millisecond })
 	id := p.peer(2, Heartbeat{Role: Joining, Active: Nobody})
 	p.run(1200 * time.Millisecond)
-	p.say(id, &Follow{ID: 1})
+	p.say(id, &Follow{ID: 1, Position: p.m.pos, Whole: true})
 	p.feed(Pull{Link: id, Max: 1 << 16})
 	p.say(id, &Ack{ID: 1, Position: p.m.pos})
 	in := Input(&Events{Run: encodeRun([]string{"grant k1 8 x"}), Highest: 8})
@@ -785,7 +785,7 @@ func BenchmarkEvents(b *testing.B) {
 	p := newPuppet(nil, 1, func(c *Config) { c.StartGrace, c.LogBytes = 1100*time.Millisecond, 1<<20 })
 	id := p.peer(2, Heartbeat{Role: Joining, Active: Nobody})
 	p.run(1200 * time.Millisecond)
-	p.say(id, &Follow{ID: 1})
+	p.say(id, &Follow{ID: 1, Position: p.m.pos, Whole: true})
 	var run, wire []byte
 	for range 16 {
 		run = AppendEvent(run, make([]byte, 60))

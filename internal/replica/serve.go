@@ -48,8 +48,7 @@ func (m *Machine) followed(r Rank, msg *Follow) {
 		m.tell(r, &Lost{ID: msg.ID})
 		return
 	}
-	whole := msg.Whole || msg.Position.IsZero()
-	if next, ok := m.log.find(msg.Position); ok && whole && !msg.Anew {
+	if next, ok := m.canReplay(msg.Position, msg.Whole); ok && !msg.Anew {
 		p.out.kind, p.out.id, p.out.next = outStream, msg.ID, next
 		m.tell(r, &Resume{ID: msg.ID})
 		m.wake(r)
@@ -72,9 +71,9 @@ func (m *Machine) fetched(r Rank, msg *Fetch) {
 		return
 	}
 	p.out = outbound{woken: p.out.woken, id: msg.ID}
-	next, ok := m.log.find(msg.Position)
+	next, ok := m.canReplay(msg.Position, msg.Whole)
 	switch {
-	case ok && (msg.Whole || msg.Position.IsZero()):
+	case ok:
 		p.out.kind, p.out.fetch, p.out.next = outStream, true, next
 	case m.lineage.covers(m.pos, msg.Position):
 		p.out.kind, p.out.state = outState, m.pos
@@ -84,6 +83,19 @@ func (m *Machine) fetched(r Rank, msg *Fetch) {
 		return
 	}
 	m.wake(r)
+}
+
+// canReplay says whether the log can bring a state on from p, and from where.
+// An empty state is not brought on by the log, even where that reaches back to
+// the beginning: an earlier process of that node may have acknowledged all of
+// it, so what ended may be gone from the ended set. If the replay broke off
+// halfway, grants that ended long ago would stand in the new process's state,
+// and a merge would bring them back.
+func (m *Machine) canReplay(p Position, whole bool) (cursor, bool) {
+	if !whole || p.IsZero() {
+		return cursor{}, false
+	}
+	return m.log.find(p)
 }
 
 func (m *Machine) wake(r Rank) {
