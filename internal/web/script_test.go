@@ -178,9 +178,9 @@ func (r *run) step(lines []string) string {
 	case "config":
 		return ""
 	case "do":
-		r.do(rest, lines[1:])
+		r.do(rest, lines[1:], false)
 	case "dead":
-		r.do(rest, lines[1:]).cancel()
+		r.do(rest, lines[1:], true)
 	case "gone":
 		r.find(rest).cancel()
 	case "deaf":
@@ -214,7 +214,7 @@ func (r *run) find(name string) *call {
 	return r.calls[i]
 }
 
-func (r *run) do(command string, lines []string) *call {
+func (r *run) do(command string, lines []string, dead bool) {
 	for i, ticket := range r.tickets {
 		command = strings.ReplaceAll(command, fmt.Sprintf("{T%d}", i+1), ticket)
 	}
@@ -263,11 +263,13 @@ func (r *run) do(command string, lines []string) *call {
 	c := &call{name: word[0], cancel: cancel, rec: httptest.NewRecorder(), done: make(chan struct{})}
 	c.writer = &deafWriter{ResponseRecorder: c.rec}
 	r.calls = append(r.calls, c)
+	if dead {
+		cancel()
+	}
 	go func() {
 		defer close(c.done)
 		r.handler.ServeHTTP(c.writer, req.WithContext(ctx))
 	}()
-	return c
 }
 
 type readCloser struct{ *strings.Reader }
