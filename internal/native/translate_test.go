@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast/internal/locks"
+	"holdfast/internal/node"
 	"holdfast/wire"
 )
 
@@ -110,5 +111,27 @@ func TestEndings(t *testing.T) {
 			t.Errorf("ending %d is called %q", e, name)
 		}
 		seen[e.String()] = true
+	}
+}
+
+// What a node says of itself: one that stops is the active while it is.
+func TestWelcomeRole(t *testing.T) {
+	for _, c := range []struct {
+		role         node.Role
+		name, active string
+		want         wire.Role
+	}{
+		{node.Active, "n1", "n1", wire.RoleActive},
+		{node.Stopping, "n1", "n1", wire.RoleActive},
+		{node.Standby, "n2", "n1", wire.RoleStandby},
+		{node.Standby, "n2", "", wire.RoleStandby},
+		{node.Stopping, "n2", "n1", wire.RoleStandby},
+		{node.Joining, "n3", "n1", wire.RoleJoining},
+	} {
+		st := node.Status{Role: c.role, Name: c.name, ActiveName: c.active, ActiveNative: "10.0.0.1:7620", DefaultLease: time.Second, MaxLease: time.Minute}
+		r := welcome(&st, "holdfastd/1", 7)
+		if r.Role != c.want || r.ID != 7 || string(r.Node) != c.name || string(r.ActiveNode) != c.active || string(r.Addr) != "10.0.0.1:7620" {
+			t.Errorf("%+v: %v", c, r)
+		}
 	}
 }
