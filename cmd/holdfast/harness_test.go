@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -33,6 +34,9 @@ var holdfastPath, holdfastdPath string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	// Whoever started the tests may have had SIGHUP ignored, which the programs
+	// under test would inherit; what this process catches they get as usual.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	dir, err := os.MkdirTemp("", "holdfast-test")
 	if err == nil {
 		holdfastPath, holdfastdPath = filepath.Join(dir, "holdfast"), filepath.Join(dir, "holdfastd")

@@ -19,8 +19,9 @@ import (
 func sh(script string) []string { return []string{"--", "/bin/sh", "-c", script} }
 
 // forever keeps a shell waiting, once it has said that it is ready, in a way
-// that lets its traps run at once.
-const forever = "sleep 1000 & PID=$!; echo ready; while :; do wait $PID; done"
+// that lets its traps run at once. A trap that ends it uses KILL for PID: until
+// that has become sleep it still has the shell's traps, and would lose a TERM.
+const forever = "sleep 1000 & PID=$!; echo ready; while kill -0 $PID; do wait $PID; done 2>/dev/null"
 
 func (s *server) run(key string, args ...string) *process {
 	s.t.Helper()
@@ -244,7 +245,7 @@ func TestRunWaitsForWhatTheCommandLeftBehind(t *testing.T) {
 }
 
 func TestRunLostLock(t *testing.T) {
-	const onTerm = `trap 'echo term; kill $PID; exit 0' TERM; `
+	const onTerm = `trap 'echo term; kill -KILL $PID; exit 0' TERM; `
 	for name, c := range map[string]struct {
 		args   []string
 		script string
@@ -279,7 +280,7 @@ func TestRunLostLock(t *testing.T) {
 func TestRunStoppedBeyondTheLease(t *testing.T) {
 	t.Parallel() // it waits for the lease to pass
 	s := startServer(t)
-	p := s.run("job", append([]string{"--lease", "1s"}, sh(`trap 'echo term; kill $PID; exit 0' TERM; `+forever)...)...)
+	p := s.run("job", append([]string{"--lease", "1s"}, sh(`trap 'echo term; kill -KILL $PID; exit 0' TERM; `+forever)...)...)
 	p.wantLine("ready")
 	p.signal(unix.SIGSTOP)
 	h := s.hold("job") // granted when the lease has run out
@@ -309,7 +310,7 @@ func TestRunKilled(t *testing.T) {
 	if err := unix.Mkfifo(report, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := s.run("job", sh(fmt.Sprintf(`exec 9<>%s; trap 'echo term >&9; kill $PID; exit' TERM; %s`, report, forever))...)
+	p := s.run("job", sh(fmt.Sprintf(`exec 9<>%s; trap 'echo term >&9; kill -KILL $PID; exit' TERM; %s`, report, forever))...)
 	p.wantLine("ready")
 	f, err := os.OpenFile(report, os.O_RDWR, 0)
 	if err != nil {
