@@ -116,6 +116,9 @@ func (a *acquisition) try(n *conn) (res result, err error) {
 	c := a.c
 	now := c.clock.now()
 	waitMS, over := a.waitMS(now)
+	if over && a.asked && a.trip.since != 0 { // the wait ended while a node that serves was looked for
+		return res, c.noActive()
+	}
 	if over {
 		return res, errWaitOver
 	}
@@ -262,10 +265,7 @@ func (a *acquisition) giveUp(err error) error {
 			detail = "not granted within " + a.spec.wait.String()
 		}
 	case a.asked && errors.Is(err, ErrNoActive) && (a.over() || a.trip.ctx.Err() != nil):
-		causes = append(causes, ErrNotAcquired)
-		if a.c.pick() == nil {
-			causes = append(causes, err)
-		}
+		causes = append(causes, ErrNotAcquired, err)
 	default:
 		causes = append(causes, err)
 	}
