@@ -19,6 +19,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"holdfast/internal/web"
+	"holdfast/internal/web/webtest"
 	"holdfast/wire"
 )
 
@@ -274,14 +276,14 @@ func (c *client) closed() bool {
 // ask sends an HTTP request and returns the status and the body. The connection is not kept.
 func ask(t *testing.T, method, url string, header ...string) (int, string) {
 	t.Helper()
-	status, body, err := tryAsk(method, url, header...)
+	status, body, err := tryAsk(t, method, url, header...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return status, body
 }
 
-func tryAsk(method, url string, header ...string) (int, string, error) {
+func tryAsk(t *testing.T, method, url string, header ...string) (int, string, error) {
 	req, err := http.NewRequest(method, url, nil)
 	if err != nil {
 		return 0, "", err
@@ -290,7 +292,11 @@ func tryAsk(method, url string, header ...string) (int, string, error) {
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Set(name, value)
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	contract, err := webtest.Load(web.OpenAPI) // every answer is held against it
+	if err != nil {
+		return 0, "", err
+	}
+	client := http.Client{Transport: contract.Transport(t, &http.Transport{DisableKeepAlives: true}), Timeout: patience}
 	resp, err := client.Do(req)
 	if err != nil {
 		return 0, "", err

@@ -161,7 +161,7 @@ func TestGracefulStopAnswersWaiters(t *testing.T) {
 	polls := make(chan answer, waiters)
 	for range waiters {
 		go func() {
-			status, body, err := tryAsk("POST", "http://"+d.http+"/v1/acquire?key=job&wait=40&poll=40")
+			status, body, err := tryAsk(t, "POST", "http://"+d.http+"/v1/acquire?key=job&wait=40&poll=40")
 			polls <- answer{status, body, err}
 		}()
 	}
