@@ -15,6 +15,7 @@ type watch struct {
 
 	mu    sync.Mutex // guards what follows and each alarm
 	heap  []*alarm   // 4-ary, earliest first; heap[i].pos == i+1
+	dead  int        // alarms in heap that were removed and wait for the next sweep
 	armed instant    // when the goroutine will look by itself
 	held  map[uint64]*Lock
 	bound int // how many of held are bound to a connection
@@ -25,9 +26,10 @@ type watch struct {
 
 // alarm is a place in the list, embedded in what it rings.
 type alarm struct {
-	at  instant
-	pos int // place in the heap plus 1; 0 = not set
-	who ringer
+	at   instant
+	pos  int  // place in the heap plus 1; 0 = not there
+	dead bool // there, but not set
+	who  ringer
 }
 
 // ringer is rung without watch.mu once its alarm is due, by the watch's
@@ -74,12 +76,16 @@ func (w *watch) due(now instant) *alarm {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.armed = 0 // awake: nobody need wake it
-	if len(w.heap) == 0 || w.heap[0].at > now {
-		return nil
+	for len(w.heap) > 0 && w.heap[0].at <= now {
+		a := w.heap[0]
+		w.popLocked()
+		if !a.dead {
+			return a
+		}
+		a.dead = false
+		w.dead--
 	}
-	a := w.heap[0]
-	w.removeLocked(a)
-	return a
+	return nil
 }
 
 // arm says until when the goroutine may sleep.
@@ -119,6 +125,12 @@ func (w *watch) setLocked(a *alarm, t instant) (wake bool) {
 		a.at = t
 		w.heap = append(w.heap, a)
 		w.up(len(w.heap) - 1)
+	case a.dead:
+		a.dead = false
+		w.dead--
+		a.at = t
+		w.up(a.pos - 1)
+		w.down(a.pos - 1)
 	case t < a.at:
 		a.at = t
 		w.up(a.pos - 1)
@@ -126,21 +138,48 @@ func (w *watch) setLocked(a *alarm, t instant) (wake bool) {
 	return t < w.armed
 }
 
+// removeLocked unsets a. Most locks are released long before their alarm, so
+// it is only marked, and all that are marked leave the heap together: taking
+// each out of the middle was an eighth of the cost of a grant and its release.
 func (w *watch) removeLocked(a *alarm) {
-	if a.pos == 0 {
+	if a.pos == 0 || a.dead {
 		return
 	}
-	i, last := a.pos-1, len(w.heap)-1
-	moved := w.heap[last]
+	a.dead = true
+	if w.dead++; w.dead > 32+len(w.heap)/2 {
+		w.sweepLocked()
+	}
+}
+
+// sweepLocked takes the dead out and makes a heap of the others.
+func (w *watch) sweepLocked() {
+	kept := w.heap[:0]
+	for _, a := range w.heap {
+		if a.dead {
+			a.dead, a.pos = false, 0
+			continue
+		}
+		kept = append(kept, a)
+		a.pos = len(kept)
+	}
+	clear(w.heap[len(kept):])
+	w.heap, w.dead = kept, 0
+	for i := (len(kept) - 2) / 4; i >= 0 && len(kept) > 1; i-- { // from the last parent
+		w.down(i)
+	}
+}
+
+// popLocked takes the earliest alarm, dead or not, out of the heap.
+func (w *watch) popLocked() {
+	last := len(w.heap) - 1
+	a, moved := w.heap[0], w.heap[last]
 	w.heap[last] = nil
 	w.heap = w.heap[:last]
 	a.pos = 0
-	if i == last {
-		return
+	if moved != a {
+		w.heap[0], moved.pos = moved, 1
+		w.down(0)
 	}
-	w.heap[i], moved.pos = moved, i+1
-	w.up(i)
-	w.down(moved.pos - 1)
 }
 
 // up and down move heap[i] to where it belongs. Four children instead of two:
