@@ -89,7 +89,7 @@ func TestBehaviour2ReconnectTimes(t *testing.T) {
 // C-34: clients do not knock together after an outage.
 func TestBehaviour2NoHerd(t *testing.T) {
 	inBubble(t, 1, func(b *bed) {
-		const clients = 400
+		const clients = 600
 		var all []*Client
 		for range clients {
 			all = append(all, b.client(b.addrs()))

@@ -15,7 +15,6 @@ type watch struct {
 
 	mu    sync.Mutex // guards what follows and each alarm
 	heap  []*alarm   // 4-ary, earliest first; heap[i].pos == i+1
-	dead  int        // alarms in heap that were removed and wait for the next sweep
 	armed instant    // when the goroutine will look by itself
 	held  map[uint64]*Lock
 	bound int // how many of held are bound to a connection
@@ -26,10 +25,9 @@ type watch struct {
 
 // alarm is a place in the list, embedded in what it rings.
 type alarm struct {
-	at   instant
-	pos  int  // place in the heap plus 1; 0 = not there
-	dead bool // there, but not set
-	who  ringer
+	at  instant
+	pos int // place in the heap plus 1; 0 = not set
+	who ringer
 }
 
 // ringer is rung without watch.mu once its alarm is due, by the watch's
@@ -69,6 +67,118 @@ func (w *watch) run(done <-chan struct{}) {
 			return
 		}
 	}
+}
+
+// due takes the earliest alarm out if it is due.
+func (w *watch) due(now instant) *alarm {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.armed = 0 // awake: nobody need wake it
+	if len(w.heap) == 0 || w.heap[0].at > now {
+		return nil
+	}
+	a := w.heap[0]
+	w.removeLocked(a)
+	return a
+}
+
+// arm says until when the goroutine may sleep.
+func (w *watch) arm() instant {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.armed = w.clock.now().add(time.Hour)
+	if len(w.heap) > 0 && w.heap[0].at < w.armed {
+		w.armed = w.heap[0].at
+	}
+	return w.armed
+}
+
+// set makes a ring at t, or earlier if it is set for earlier already.
+func (w *watch) set(a *alarm, t instant) {
+	w.mu.Lock()
+	wake := w.setLocked(a, t)
+	w.mu.Unlock()
+	if wake {
+		w.rouse()
+	}
+}
+
+// rouse wakes the goroutine.
+func (w *watch) rouse() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// setLocked is set for callers that hold the mutex; wake says that they must
+// call rouse after giving it up.
+func (w *watch) setLocked(a *alarm, t instant) (wake bool) {
+	switch {
+	case a.pos == 0:
+		a.at = t
+		w.heap = append(w.heap, a)
+		w.up(len(w.heap) - 1)
+	case t < a.at:
+		a.at = t
+		w.up(a.pos - 1)
+	}
+	return t < w.armed
+}
+
+func (w *watch) removeLocked(a *alarm) {
+	if a.pos == 0 {
+		return
+	}
+	i, last := a.pos-1, len(w.heap)-1
+	moved := w.heap[last]
+	w.heap[last] = nil
+	w.heap = w.heap[:last]
+	a.pos = 0
+	if i == last {
+		return
+	}
+	w.heap[i], moved.pos = moved, i+1
+	w.up(i)
+	w.down(moved.pos - 1)
+}
+
+// up and down move heap[i] to where it belongs. Four children instead of two:
+// most alarms are set for later than all others, so they rise by no step.
+func (w *watch) up(i int) {
+	a := w.heap[i]
+	for i > 0 {
+		parent := (i - 1) / 4
+		if w.heap[parent].at <= a.at {
+			break
+		}
+		w.heap[i] = w.heap[parent]
+		w.heap[i].pos = i + 1
+		i = parent
+	}
+	w.heap[i] = a
+	a.pos = i + 1
+}
+
+func (w *watch) down(i int) {
+	a := w.heap[i]
+	for {
+		least := a
+		at := i
+		for child := 4*i + 1; child <= 4*i+4 && child < len(w.heap); child++ {
+			if w.heap[child].at < least.at {
+				least, at = w.heap[child], child
+			}
+		}
+		if at == i {
+			break
+		}
+		w.heap[i] = least
+		least.pos = i + 1
+		i = at
+	}
+	w.heap[i] = a
+	a.pos = i + 1
 }
 
 // hold registers a lock that was granted and sets its first alarm. It returns
