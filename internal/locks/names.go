@@ -19,7 +19,7 @@ var codeNames = [numCodes]string{
 	BadWait: "bad-wait", BadSlots: "bad-slots", BadRetry: "bad-retry", Mismatch: "mismatch", NotAllowed: "not-allowed",
 	LimitKeys: "limit-keys", LimitKeyBytes: "limit-key-bytes", LimitWaiters: "limit-waiters",
 	LimitKeyWaiters: "limit-key-waiters", LimitHolders: "limit-holders", LimitPending: "limit-pending",
-	Lost: "lost", ContendedPush: "contended",
+	Lost: "lost", ContendedPush: "contended", Moved: "moved",
 }
 
 func (c Code) String() string { return name(codeNames[:], int(c)) }

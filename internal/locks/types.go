@@ -134,6 +134,7 @@ const (
 	LimitPending         // the limit on waiters of one session is reached
 	Lost                 // push: a grant of this session ended without a release; Reason says why
 	ContendedPush        // push: someone waits for a key held with Contended; Waiters says how many
+	Moved                // of the node, never of the table: it is not the active, or not any more; as a push, to every session
 	numCodes
 )
 

@@ -58,6 +58,7 @@ var shapes = [...]struct {
 	locks.LimitPending:    {refusal, wire.StatusError, wire.CodeLimit},
 	locks.Lost:            {push, wire.StatusPush, 0},
 	locks.ContendedPush:   {push, wire.StatusPush, 0},
+	locks.Moved:           {outcome, wire.StatusMoved, 0},
 }
 
 // wireOps are the ops of the requests whose replies come from the table.

@@ -17,6 +17,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"holdfast/internal/locks"
@@ -87,6 +88,9 @@ type Node struct {
 	counts   []uint64  // replies by code
 
 	rows rowCache
+
+	active atomic.Pointer[ActiveNode]
+	failed chan error
 }
 
 // New makes a node that is active at once. It fails where the wall clock is
@@ -112,6 +116,8 @@ func New(cfg Config) (*Node, error) {
 		reason:  "single node started",
 		counts:  make([]uint64, len(locks.Codes())+1),
 	}
+	n.failed = make(chan error, 1)
+	n.active.Store(&ActiveNode{Name: cfg.Name, Native: cfg.Native, HTTP: cfg.HTTP, Here: true})
 	n.epoch = n.table.Activate(n.clock.now(), cfg.Mark, &n.fx)
 	n.fx.Reset()
 	return n, nil

@@ -50,6 +50,8 @@ var outcomes = map[locks.Code]outcome{
 	locks.LimitKeyWaiters: {code: codeLimit, limit: "key-waiters"},
 	locks.LimitHolders:    {code: codeLimit, limit: "holders"},
 	locks.LimitPending:    {code: codeLimit, limit: "pending"},
+
+	locks.Moved: {code: codeUnavailable},
 }
 
 // limits says what each limit bounds and which setting raises it.
