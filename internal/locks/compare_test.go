@@ -83,7 +83,7 @@ func eventString(e *Event) string {
 
 func sameEvent(a, b *Event) bool {
 	return a.Kind == b.Kind && a.Flags == b.Flags && a.Reason == b.Reason && a.Slots == b.Slots &&
-		a.Token == b.Token && a.Lease == b.Lease && a.Wait == b.Wait && a.Ticket == b.Ticket &&
+		a.Token == b.Token && a.Index == b.Index && a.Lease == b.Lease && a.Wait == b.Wait && a.Ticket == b.Ticket &&
 		sameOrigin(a.Origin, b.Origin) && bytes.Equal(a.Key, b.Key)
 }
 

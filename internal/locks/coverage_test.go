@@ -85,6 +85,7 @@ func (c *coverage) counts() (list, missing string) {
 	for _, r := range []Reason{ByExpiry, ByForce} {
 		add("lost "+r.String(), c.lost[r])
 	}
+	add("event trim", c.kinds[EventTrim])
 	add("promotions", c.promotions)
 	add("snapshots", c.snapshots)
 	return all.String(), none.String()

@@ -1,6 +1,8 @@
 package locks_test
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -20,14 +22,16 @@ type harness struct {
 	origin   Origin // likewise
 	batch    []Command
 	steps    int
-	every    int // the dear comparisons come every so many steps
+	walked   uint32 // how far the walk of Rouse is done
+	ahead    []stop // the rest of it
+	every    int    // the dear comparisons come every so many steps
 	seen     *coverage
 	log      func(fx *Effects) // sees all that the table answers; may be nil
 }
 
 func newHarness(cfg Config, seen *coverage) *harness {
 	h := &harness{table: New(cfg), model: newModel(cfg), seen: seen, every: 1, now: 1}
-	h.fx.Record = true
+	h.fx.Record, h.model.walk = true, h.walk
 	h.follower.begin(cfg, 7*time.Second)
 	h.table.Activate(h.now, 0, &h.fx)
 	h.model.activate(h.now, 0)
@@ -47,6 +51,7 @@ func (h *harness) do(c Command) error {
 		lent.Origin = &h.origin
 	}
 	h.batch = append(h.batch[:0], lent)
+	h.lookAhead()
 	h.table.Prefetch(h.batch)
 	h.table.Do(h.now, &h.batch[0], &h.fx)
 	for h.fx.More {
@@ -69,6 +74,7 @@ func (h *harness) do(c Command) error {
 // advance does what fell due, at most most of it, and compares.
 func (h *harness) advance(most int) error {
 	h.steps++
+	h.lookAhead()
 	h.table.Advance(h.now, most, &h.fx)
 	h.model.hint = h.fx.Events
 	h.model.advance(h.now, most)
@@ -90,21 +96,107 @@ func (h *harness) promote() error {
 		h.model.takeSince(h.table.View(h.now, []byte(name), 1<<20, 1<<20))
 	}
 	h.table.Activate(h.now, 0, &h.fx)
-	h.model.promote(h.now, (h.model.cfg.Rank+1)%8, skew, namesIn(h.fx.Events))
-	h.follower.restart(h.model.cfg, skew/2)
+	h.model.promote(h.now, (h.model.cfg.Rank+1)%8, skew)
+	h.walked = 0
 	h.seen.promotions++
+	h.follower.restart(h.model.cfg, skew/2)
 	if err := h.compare(); err != nil {
 		return fmt.Errorf("promotion at %d: %w", h.now, err)
 	}
 	return nil
 }
 
-// namesIn lists the keys that events name, each once.
-func namesIn(events []Event) (names []string) {
-	for i := range events {
-		name := string(events[i].Key)
-		if name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
+// trim forgets all but the last few of the ended set.
+func (h *harness) trim(keep uint64) error {
+	h.steps++
+	if n := uint64(len(h.model.ended)); n > keep {
+		h.model.ended = h.model.ended[n-keep:]
+		h.model.trimmed += n - keep
+		h.model.event(Event{Kind: EventTrim, Index: h.model.trimmed + 1})
+	}
+	_, next := h.table.Ended()
+	h.table.TrimEnded(next-min(next, keep), &h.fx)
+	return h.compare()
+}
+
+// compareEnded compares the bounds of the ended set.
+func (h *harness) compareEnded() error {
+	first, next := h.table.Ended()
+	if want := h.model.trimmed + 1; first != want || next != want+uint64(len(h.model.ended)) {
+		return fmt.Errorf("ended set from %d to %d, model %d and %d more", first, next, want, len(h.model.ended))
+	}
+	return nil
+}
+
+// stepDown ends the table's reign. It must know then what its follower knows.
+func (h *harness) stepDown() error {
+	h.steps++
+	h.table.StepDown(&h.fx)
+	h.model.stepDown()
+	byRequest := func(a, b Reply) int {
+		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.Ref, b.Ref), bytes.Compare(a.Key, b.Key), bytes.Compare(a.Ticket[:], b.Ticket[:]))
+	}
+	slices.SortFunc(h.fx.Replies, byRequest)
+	slices.SortFunc(h.model.replies, byRequest)
+	if err := h.compare(); err != nil {
+		return fmt.Errorf("stepping down at %d: %w", h.now, err)
+	}
+	return h.compareAll()
+}
+
+// activate begins another reign of the same table.
+func (h *harness) activate() error {
+	h.steps++
+	h.table.Activate(h.now, 0, &h.fx)
+	h.model.reign(h.now)
+	h.walked = 0
+	if err := h.compare(); err != nil {
+		return fmt.Errorf("activation at %d: %w", h.now, err)
+	}
+	return nil
+}
+
+// rouse lets the table and the model do more of what the promotion left to do.
+func (h *harness) rouse(limit int) error {
+	h.steps++
+	h.lookAhead()
+	more := h.table.Rouse(h.now, limit, &h.fx)
+	h.model.rouseNext(h.now, limit)
+	if more != h.model.walking {
+		return fmt.Errorf("rouse says %v", more)
+	}
+	if err := h.compare(); err != nil {
+		return fmt.Errorf("rouse at %d: %w", h.now, err)
+	}
+	return nil
+}
+
+// stop is a key that the walk of Rouse will come to, and where it goes on then.
+type stop struct {
+	name   string
+	cursor uint32
+}
+
+// lookAhead notes what is left of the walk before a step: one that only looks
+// sees the same order.
+func (h *harness) lookAhead() {
+	h.ahead = h.ahead[:0]
+	for cursor, more := h.walked, h.model.walking; more; more = cursor != 0 {
+		var name string
+		if cursor = h.table.Scan(cursor, 1, func(r *Row) { name = r.Key }); name != "" {
+			h.ahead = append(h.ahead, stop{name, cursor})
+		}
+	}
+}
+
+// walk tells the model what the walk comes to next.
+func (h *harness) walk(limit int) (names []string) {
+	h.model.walking = false
+	for _, stop := range h.ahead {
+		names = append(names, stop.name)
+		if len(names) == limit {
+			h.walked, h.model.walking = stop.cursor, true
+			break
 		}
 	}
 	return names
@@ -127,6 +219,9 @@ func (h *harness) compare() error {
 	h.seen.effects(&h.fx)
 	if got, want := h.table.Stats(), h.model.stats(); got != want {
 		return fmt.Errorf("stats: table %+v, model %+v", got, want)
+	}
+	if err := h.compareEnded(); err != nil {
+		return err
 	}
 	if err := h.follower.fold(h); err != nil {
 		return fmt.Errorf("follower: %w", err)

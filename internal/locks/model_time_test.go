@@ -17,7 +17,7 @@ func (m *model) sooner(a, b *claim) bool {
 		return a.end() < b.end()
 	case (a.token != 0) != (b.token != 0):
 		return a.token != 0
-	case a.set == 0 && b.set == 0:
+	case a.set == b.set:
 		return m.hinted(a) < m.hinted(b)
 	}
 	return a.set < b.set
@@ -53,8 +53,11 @@ func (m *model) first() (first *claim) {
 }
 
 func (m *model) next() Time {
+	if m.walking {
+		return m.calm
+	}
 	if c := m.first(); c != nil {
-		return c.end()
+		return max(c.end(), m.calm)
 	}
 	return Never
 }
@@ -64,14 +67,45 @@ func (m *model) next() Time {
 // changes nothing for anyone else, and is left to advance.
 func (m *model) due(now Time, k *mkey) *claim {
 	c := m.soonest(m.soonest(nil, k.holds), k.queue[:min(len(k.queue), 1)])
-	if c == nil || c.end() > now {
+	if c == nil || !m.over(now, c) {
 		return nil
 	}
 	return c
 }
 
+// over says whether c has ended: in the first two seconds after a promotion
+// nothing does.
+func (m *model) over(now Time, c *claim) bool { return now >= m.calm && c.end() <= now }
+
+// rouse does what a promotion left to do on a key: who may have waited only
+// for clients that are gone is let in, as of the promotion.
+func (m *model) rouse(now Time, k *mkey) {
+	if k.roused {
+		return
+	}
+	k.roused = true
+	m.sets++
+	for _, c := range slices.Concat(k.holds, k.queue) {
+		if c.later {
+			c.set, c.later = m.sets, false // in an order that the table knows
+		}
+	}
+	m.handOn(now, k, min(m.atRequest(now), m.began+1))
+	m.forget(k)
+}
+
+// rouseNext goes on with the walk.
+func (m *model) rouseNext(now Time, limit int) {
+	for _, name := range m.walk(limit) {
+		if k := m.keys[name]; k != nil {
+			m.rouse(now, k)
+		}
+	}
+}
+
 // settle does what is due on a key.
 func (m *model) settle(now Time, k *mkey) {
+	m.rouse(now, k)
 	for c := m.due(now, k); c != nil; c = m.due(now, k) {
 		m.end(now, c)
 	}
@@ -80,9 +114,14 @@ func (m *model) settle(now Time, k *mkey) {
 // advance does what fell due by now on the whole table, at most most of it
 // (0 = all).
 func (m *model) advance(now Time, most int) {
+	if now >= m.calm && m.walking {
+		if m.rouseNext(now, most); m.walking {
+			return
+		}
+	}
 	for done := 0; most == 0 || done < most; done++ {
 		c := m.first()
-		if c == nil || c.end() > now {
+		if c == nil || !m.over(now, c) {
 			return
 		}
 		m.end(now, c)
@@ -113,6 +152,9 @@ func (c *claim) giveUp() Reason {
 // endGrant ends a grant and hands the key on; it was free from then on.
 func (m *model) endGrant(now Time, c *claim, why Reason, from Time) {
 	c.key.holds = without(c.key.holds, c)
+	if m.cfg.KeepEnded && why != ByExpiry {
+		m.ended = append(m.ended, c.token)
+	}
 	m.event(Event{Kind: EventEnd, Key: c.key.name, Token: c.token, Reason: why})
 	if why == ByExpiry || why == ByForce {
 		m.tell(Reply{To: c.session, Code: Lost, Reason: why, Key: c.key.name, Token: c.token})
@@ -144,8 +186,13 @@ func (m *model) drop(now Time, c *claim, why Reason) {
 }
 
 // atRequest is the instant from which a request makes room: all that is due by
-// now came before it.
-func atRequest(now Time) Time { return now + 1 }
+// now came before it, but in the first two seconds nothing is due.
+func (m *model) atRequest(now Time) Time {
+	if now < m.calm {
+		return -Never
+	}
+	return now + 1
+}
 
 // handOn grants to the head of the queue as long as it fits. There was room
 // from an instant on that may lie before now: who had given up by then is told

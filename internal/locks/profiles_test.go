@@ -38,7 +38,7 @@ const ms = time.Millisecond
 func ordinary() profile {
 	return profile{
 		cfg: Config{
-			Rank: 3, Seed: 1, ClockAtZero: 1000, DefaultLease: 20 * ms, MaxLease: 100 * ms, ReattachGrace: 7 * ms,
+			KeepEnded: true, Rank: 3, Seed: 1, ClockAtZero: 1000, DefaultLease: 20 * ms, MaxLease: 100 * ms, ReattachGrace: 7 * ms,
 			MaxKeys: 1000, MaxKeyBytes: 1 << 20, MaxWaiters: 1000, MaxWaitersPerKey: 200, MaxPending: 100,
 		},
 		keys: 8, sessions: 12, tickets: 40, refs: 5,
@@ -108,6 +108,9 @@ var profiles = []profile{
 		p.keys, p.sessions, p.sweep, p.most = 60, 30, 40, []int{1, 2, 3}
 		p.steps = []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 40 * ms}
 		p.leases = []time.Duration{ms, 5 * ms}
+	}),
+	with("many reigns", func(p *profile) {
+		p.restart, p.detach, p.sweep = 60, 10, 5
 	}),
 	with("tokens outrun the clock", func(p *profile) {
 		p.cfg.ClockAtZero, p.cfg.Rank = 0, 7

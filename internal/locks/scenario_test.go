@@ -82,6 +82,7 @@ type scene struct {
 
 func newScene() *scene {
 	return &scene{sessions: map[string]Session{}, gone: map[string]bool{}, cfg: Config{
+		KeepEnded:    true,
 		DefaultLease: 30 * time.Second, MaxLease: time.Hour, ReattachGrace: 5 * time.Second,
 		MaxKeys: 1000, MaxKeyBytes: 1 << 20, MaxWaiters: 1000, MaxWaitersPerKey: 1000, MaxPending: 1000,
 	}}
