@@ -21,10 +21,7 @@ const calmTime = 2 * time.Second
 // replicated has no client yet: it counts as disconnected from now on, which
 // Rouse sees to.
 func (t *Table) Activate(now Time, floor Token, fx *Effects) (epoch Token) {
-	t.Hear(floor)
-	t.ev = Event{Kind: EventEpoch, Token: t.nextToken(now)}
-	epoch = t.ev.Token
-	t.commit(now, place{}, fx)
+	epoch = t.Reign(now, floor, fx)
 	t.reign = reign{number: t.reign.number + 1, began: now}
 	if t.entries.n > 0 { // an empty table has nobody to protect
 		t.reign.calm, t.reign.cursor = now.Add(calmTime), 1
@@ -136,4 +133,14 @@ func (t *Table) Next() Time {
 		return Never
 	}
 	return max(next, t.reign.calm)
+}
+
+// Reign begins another reign of a table that is active already: only the epoch
+// changes, and its tokens are above floor. Whoever is connected stays so.
+func (t *Table) Reign(now Time, floor Token, fx *Effects) (epoch Token) {
+	t.Hear(floor)
+	t.ev = Event{Kind: EventEpoch, Token: t.nextToken(now)}
+	epoch = t.ev.Token
+	t.commit(now, place{}, fx)
+	return epoch
 }
