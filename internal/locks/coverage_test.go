@@ -21,6 +21,7 @@ type coverage struct {
 	steps   int
 
 	promotions int
+	merges     int
 	snapshots  int // that a follower started over with
 }
 
@@ -86,6 +87,11 @@ func (c *coverage) counts() (list, missing string) {
 		add("lost "+r.String(), c.lost[r])
 	}
 	add("event trim", c.kinds[EventTrim])
+	add("event ended", c.kinds[EventEnded])
+	add("grant ended superseded", c.ended[BySupersede])
+	add("waiter left superseded", c.left[BySupersede])
+	add("lost superseded", c.lost[BySupersede])
+	add("merges", c.merges)
 	add("promotions", c.promotions)
 	add("snapshots", c.snapshots)
 	return all.String(), none.String()

@@ -119,6 +119,8 @@ func (d *drawer) step() error {
 		return d.activate()
 	case 4:
 		return d.activate()
+	case 5, 6:
+		return d.merge(d.offer())
 	}
 	if d.pick(100) == 0 {
 		return d.trim(uint64(d.pick(10)))

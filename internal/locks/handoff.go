@@ -120,8 +120,6 @@ func (t *Table) dequeue(now Time, id uint32, why Reason, fx *Effects) {
 			t.tell(c, NotGranted, fx).Waited = now.Sub(c.since)
 		case ByCancel, ByRemoval:
 			t.tell(c, Cancelled, fx)
-		case BySupersede:
-			t.tell(c, Mismatch, fx)
 		}
 	}
 	t.ev = Event{Kind: EventDequeue, Key: t.keyOf(t.entries.at(c.entry)), Ticket: c.ticket, Reason: why}

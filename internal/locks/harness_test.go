@@ -209,6 +209,7 @@ func (h *harness) compare() error {
 	defer h.model.reset()
 	defer h.fx.Reset()
 	inTokenOrder(h.fx.Replies)
+	inTokenOrder(h.model.replies)
 	positions(h.fx.Replies, h.model.replies, h.model.waitersOn)
 	if err := sameReplies(h.fx.Replies, h.model.replies); err != nil {
 		return err

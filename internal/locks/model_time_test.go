@@ -83,6 +83,13 @@ func (m *model) rouse(now Time, k *mkey) {
 	if k.roused {
 		return
 	}
+	m.wake(k)
+	m.handOn(now, k, min(m.atRequest(now), m.began+1))
+	m.forget(k)
+}
+
+// wake sets the ends that a promotion gave to what stands on a key.
+func (m *model) wake(k *mkey) {
 	k.roused = true
 	m.sets++
 	for _, c := range slices.Concat(k.holds, k.queue) {
@@ -90,8 +97,6 @@ func (m *model) rouse(now Time, k *mkey) {
 			c.set, c.later = m.sets, false // in an order that the table knows
 		}
 	}
-	m.handOn(now, k, min(m.atRequest(now), m.began+1))
-	m.forget(k)
 }
 
 // rouseNext goes on with the walk.
@@ -151,15 +156,20 @@ func (c *claim) giveUp() Reason {
 
 // endGrant ends a grant and hands the key on; it was free from then on.
 func (m *model) endGrant(now Time, c *claim, why Reason, from Time) {
+	m.takeGrant(now, c, why)
+	m.handOn(now, c.key, from)
+}
+
+// takeGrant ends a grant.
+func (m *model) takeGrant(now Time, c *claim, why Reason) {
 	c.key.holds = without(c.key.holds, c)
 	if m.cfg.KeepEnded && why != ByExpiry {
 		m.ended = append(m.ended, c.token)
 	}
 	m.event(Event{Kind: EventEnd, Key: c.key.name, Token: c.token, Reason: why})
-	if why == ByExpiry || why == ByForce {
+	if why == ByExpiry || why == ByForce || why == BySupersede {
 		m.tell(Reply{To: c.session, Code: Lost, Reason: why, Key: c.key.name, Token: c.token})
 	}
-	m.handOn(now, c.key, from)
 }
 
 // leave takes a waiter out of the queue; those behind it may fit from then on.

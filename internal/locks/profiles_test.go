@@ -112,6 +112,9 @@ var profiles = []profile{
 	with("many reigns", func(p *profile) {
 		p.restart, p.detach, p.sweep = 60, 10, 5
 	}),
+	with("many merges", func(p *profile) {
+		p.restart, p.keys = 30, 5
+	}),
 	with("tokens outrun the clock", func(p *profile) {
 		p.cfg.ClockAtZero, p.cfg.Rank = 0, 7
 		p.steps = []time.Duration{0, 0, 0, 1, 499, 500, 1001}
