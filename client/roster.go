@@ -122,7 +122,7 @@ func (c *Client) left(n *conn) {
 	}
 	n.m.conn, n.m.nc, n.m.err, n.m.since = nil, nil, n.why, time.Now()
 	if n.name() == c.active && !c.connectedLocked(c.active) {
-		c.active = ""
+		c.active, c.served = "", c.clock.now()
 		c.suspectLocked()
 	}
 	c.relistLocked()
@@ -184,7 +184,7 @@ func (c *Client) moved(n *conn, addr, node string) {
 // of its connections said so.
 func (c *Client) standDownLocked(name string) {
 	if c.active == name {
-		c.active = ""
+		c.active, c.served = "", c.clock.now()
 	}
 	for _, m := range c.members {
 		if m.conn != nil && m.conn.name() == name {
