@@ -38,6 +38,7 @@ type Client struct {
 	mu          sync.Mutex // guards what follows
 	members     []*member  // configured ones first
 	active      string     // conn.name of the active; empty = none known
+	served      instant    // when the last one was lost; 0 = none was yet
 	changed     chan struct{}
 	unreachable map[string]instant // addresses named by nodes that are not to be dialled until then
 	down        bool               // Close ends the connections: no new ones

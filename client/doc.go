@@ -62,9 +62,11 @@
 //
 // An acquire that is under way when its connection drops goes on elsewhere. Its
 // ticket, 16 random bytes, names the attempt: the server answers a repeat with
-// the same grant, or leaves it its place in the queue. An error is reported
-// only after as many tries as there are registered connections, or if the
-// nodes have answered for ten seconds without one of them being active.
+// the same grant, or leaves it its place in the queue. While nodes answer, but
+// none is the active, they are asked again every 50 to 200 ms. ErrNoActive is
+// reported only if that has gone on for ten seconds; or, where no node can be
+// reached at all, after as many tries as there are registered connections, and
+// not within 5.5 s of the loss of an active, since a failover may be under way.
 // WithPatience turns that off for acquires that wait without bound.
 //
 // A context that ends withdraws an acquire. If the grant was on its way

@@ -25,15 +25,20 @@ const (
 	// noActiveTime is how long nodes may answer without serving before an
 	// operation gives up: several times what a failover takes.
 	noActiveTime = 10 * time.Second
+	// failoverTime is how long after the active was lost an operation goes on
+	// although nobody can be reached. The next active is there within two seconds
+	// as a rule, but it may be a node that was down itself until then, and the
+	// second attempt to reconnect comes up to 5.1 s after the loss.
+	failoverTime = 5500 * time.Millisecond
 	// A request that was under way for so long before it failed starts a new
 	// story: it was not what ended the connection, and the redirect is not one of
 	// a loop.
-	steadyDropped = time.Second
+	steadyDropped = 250 * time.Millisecond
 	steadyMoved   = 5 * time.Second
 
 	dropPause    = 20 * time.Millisecond
-	firstPause   = 100 * time.Millisecond
-	longestPause = 500 * time.Millisecond
+	firstPause   = 50 * time.Millisecond
+	longestPause = 200 * time.Millisecond
 )
 
 func (c *Client) newTrip(ctx context.Context) trip {
@@ -77,11 +82,11 @@ func (c *Client) look(t *trip) error {
 	changed := c.changed
 	answering := c.answeringLocked()
 	err := c.verdictLocked(t, now, answering)
+	limit := c.failoverLocked(now) // 0: until somebody has been reached, or could not be
 	c.mu.Unlock()
 	if err != nil || len(*c.usable.Load()) > 0 {
 		return err
 	}
-	var limit time.Duration
 	if answering {
 		limit = t.nextPause()
 	}
@@ -109,8 +114,18 @@ func (c *Client) verdictLocked(t *trip, now instant, answering bool) error {
 		return nil
 	case !answering && c.failures.Load()-t.seen < uint64(c.configured):
 		return nil
+	case !answering && c.failoverLocked(now) > 0:
+		return nil
 	}
 	return &noActiveError{tried: c.triedLocked(), refusal: refusal}
+}
+
+// failoverLocked is how much longer a failover may be under way.
+func (c *Client) failoverLocked(now instant) time.Duration {
+	if c.served == 0 {
+		return 0
+	}
+	return max(c.served.add(failoverTime).sub(now), 0)
 }
 
 // answeringLocked says whether any node is connected.
@@ -139,7 +154,7 @@ func (c *Client) redirect(t *trip, res *result) error {
 	c.emit(Event{Kind: EventMoved, Addr: res.addr, Node: res.node})
 	c.moved(res.conn, res.addr, res.node)
 	t.hops++
-	if t.hops <= maxHops && res.addr != "" {
+	if t.hops <= maxHops && (res.addr != "" || c.pick() != nil) {
 		return nil
 	}
 	return c.pause(t)
