@@ -2,10 +2,34 @@ package node
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"holdfast/internal/locks"
+	"holdfast/internal/replica"
 )
+
+// Cluster makes a node one of several.
+type Cluster struct {
+	// Machine has Rank, Names, Heartbeat, Suspicion, StartGrace, TakeBackDelay,
+	// Preempt, Ack and LogBytes; the rest is set by New.
+	Machine replica.Config
+
+	// Log gets changes of role, hand-offs and the like. nil = none.
+	Log *slog.Logger
+}
+
+// Links is where messages for peers go. Push carries out an action if it is one
+// of links, and says whether it is; it never waits and never calls back.
+type Links interface {
+	Push(a replica.Action) bool
+}
+
+// Step takes in what the links tell.
+func (n *Node) Step(in replica.Input) {}
+
+// Connect gives the node its links, before Run.
+func (n *Node) Connect(l Links) {}
 
 // ActiveNode is the node that serves, as far as this one knows.
 type ActiveNode struct {

@@ -55,6 +55,7 @@ type Config struct {
 	HTTP    []string     // advertised HTTP addresses, URLs
 	Table   locks.Config // start from locks.DefaultConfig; ClockAtZero and Seed are set by New
 	Mark    locks.Token  // tokens start above it: what the data directory kept; 0 = none
+	Cluster *Cluster     // nil = a node of its own
 }
 
 // Sink is where the replies of one session go. Push is called under the node's
