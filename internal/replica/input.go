@@ -22,8 +22,9 @@ type (
 
 	// DialFailed says that a peer could not be reached.
 	DialFailed struct {
-		Peer    Rank
-		Refused bool // nobody listens there: the process is gone, unlike with a silent address
+		Peer     Rank
+		Refused  bool // nobody listens there: the process is gone, unlike with a silent address
+		Rejected bool // it lives, and wants no link to this node: another secret, the clocks, another node at its address
 	}
 
 	// Received is one message of a peer.
