@@ -79,7 +79,7 @@ func (s *Server) acquire(w http.ResponseWriter, r *http.Request) {
 			a.undelivered(reply.Token)
 		}
 	case how == answered:
-		s.send(w, r, s.refuse(in.key, &reply))
+		s.send(w, r, s.refuse(r, in.key, &reply))
 	case how == held && a.plain:
 		s.send(w, r, notGranted(in.key, &reply))
 	case how == held:
@@ -173,7 +173,7 @@ func (a *attempt) await(ctx context.Context, hold time.Duration) (locks.Reply, e
 			return locks.Reply{}, held
 		case <-ctx.Done():
 			return locks.Reply{}, gone
-		case <-a.server.stopping:
+		case <-a.server.polls.Done():
 			return locks.Reply{}, stopped
 		}
 	}

@@ -58,14 +58,20 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 }
 
 func (s *Server) denied(w http.ResponseWriter, r *http.Request, tried bool) {
-	detail := "this node asks for an auth token: send it in the header X-Holdfast-Auth, or as Authorization: Bearer"
+	// Nothing tells a request that a redirect has led here, so this says what may have become of its token on the way.
+	detail := "this node asks for an auth token: send it in the header X-Holdfast-Auth, which survives a redirect, " +
+		"or as Authorization: Bearer, which many clients drop when one changes the port"
 	if tried {
 		detail = "the auth token is not one of this node's"
-		if skipped, ok := s.authLog.allow(time.Now()); ok {
-			s.log.Warn("authentication failed", "event", "auth", "remote", s.remote(r), "path", r.URL.Path, "skipped", skipped)
-		}
+		s.logDenied(r)
 	}
 	s.send(w, r, fail(codeUnauthenticated, detail).with("WWW-Authenticate", `Bearer realm="holdfast"`))
+}
+
+func (s *Server) logDenied(r *http.Request) {
+	if skipped, ok := s.authLog.allow(time.Now()); ok {
+		s.log.Warn("authentication failed", "event", "auth", "remote", s.remote(r), "path", r.URL.Path, "skipped", skipped)
+	}
 }
 
 // throttle lets one line a second into the log and counts the rest, so that who

@@ -38,7 +38,7 @@ func TestEveryCodeHasAnOutcome(t *testing.T) {
 		if o.code == "" {
 			continue
 		}
-		a := s.refuse("a key", &locks.Reply{Code: code, Token: 8, Slots: 3})
+		a := s.refuse(httptest.NewRequest("POST", "http://localhost/v1/acquire", nil), "a key", &locks.Reply{Code: code, Token: 8, Slots: 3})
 		p := a.body.(*problem)
 		if p.Code != o.code || p.Field != o.field || p.Limit != o.limit || p.Detail == "" || a.status != problems[o.code].status {
 			t.Errorf("%v: answer %+v does not fit %+v", code, p, o)
@@ -52,7 +52,7 @@ func TestEveryCodeHasAnOutcome(t *testing.T) {
 // A code that nobody thought of is an internal error, not a success.
 func TestUnknownCode(t *testing.T) {
 	s := newServer(t, Config{}, nil)
-	if a := s.refuse("k", &locks.Reply{Code: 255}); a.status != http.StatusInternalServerError {
+	if a := s.refuse(nil, "k", &locks.Reply{Code: 255}); a.status != http.StatusInternalServerError {
 		t.Errorf("status %d", a.status)
 	}
 }
@@ -92,7 +92,7 @@ func TestEveryProblemHasAPage(t *testing.T) {
 // The router and the document have the same paths and methods; HEAD goes with GET.
 func TestRoutesAreDocumented(t *testing.T) {
 	routed := map[string]bool{}
-	err := chi.Walk(newServer(t, Config{}, nil).Handler().(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+	err := chi.Walk(newServer(t, Config{}, nil).routes().(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		routed[method+" "+route] = true
 		return nil
 	})
@@ -133,6 +133,7 @@ func TestInputsAreDocumented(t *testing.T) {
 		"cancel": inputOf(cancelSchema), "lock": inputOf(lockSchema), "locks": inputOf(listSchema),
 		"livez": inputOf(healthSchema), "readyz": inputOf(healthSchema), "healthz": inputOf(healthSchema),
 		"active": inputOf(healthSchema), "standby": inputOf(healthSchema),
+		"handoff": inputOf(handoffSchema), "cluster": {},
 		"node": {}, "version": {}, "openapi": {}, "problem": {},
 	}
 	for _, item := range contract.Document().Paths.Map() {
@@ -206,12 +207,7 @@ func TestPageForUsers(t *testing.T) {
 	}
 	page := string(text)
 	words := slices.Concat(acquireSchema.names(), releaseSchema.names(), extendSchema.names(), cancelSchema.names(),
-		healthSchema.names(), columnNames(), slices.Collect(maps.Keys(problems)))
-	for _, name := range slices.Concat(lockSchema.names(), listSchema.names()) {
-		if name != "local" { // means something only where there are several nodes
-			words = append(words, name)
-		}
-	}
+		lockSchema.names(), listSchema.names(), handoffSchema.names(), healthSchema.names(), columnNames(), slices.Collect(maps.Keys(problems)))
 	for _, word := range words {
 		if word != codeHolderChanged && !strings.Contains(page, "`"+word+"`") { // its endpoint is for operators
 			t.Errorf("%q is missing", word)

@@ -5,8 +5,8 @@
 //
 //  1. observe: the debug log, and what becomes of a handler that panics;
 //  2. timeBody, secureHeaders: time for the body, headers of every answer;
-//  3. checkHost, checkOrigin, authenticate: who asks, before what is asked;
-//  4. the group of routes that only the active answers (routes.go);
+//  3. checkMark, checkHost, checkOrigin, authenticate: who asks, before what is asked;
+//  4. onlyActive: where this node is not the active, on to that (standby.go);
 //  5. readInput: body, form or query, by the schema of the endpoint;
 //  6. the handler, which makes an answer without choosing its format;
 //  7. send: the one place that writes answers, good or bad, as JSON or text.
@@ -16,6 +16,8 @@
 // session is closed before anything is decided about it, so that what the table
 // does afterwards can't pass unseen. What the client then can't receive is given
 // back: at once where nobody knows the attempt's ticket, else after the grace.
+//
+// Peers come in before all of this (replica.go).
 //
 // Server.EndPolls lets all long polls end, so that Shutdown takes no longer than
 // the answers do.

@@ -55,7 +55,7 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 	}
 	check := newHostCheck(s.cfg.Hosts, s.cfg.AllowedHosts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if check.knows(r.Host) {
+		if _, forwarded := forwardedFrom(r); forwarded || check.knows(r.Host) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -87,6 +87,8 @@ func configFor(t testing.TB, words []string, log *slog.Logger) (Config, func(*lo
 			for p := range strings.SplitSeq(val, ",") {
 				cfg.TrustedProxies = append(cfg.TrustedProxies, netip.MustParsePrefix(p))
 			}
+		case "secret": // of the cluster
+			cfg.Secrets = func() []string { return []string{val} }
 		case "tiny": // the smallest table that limits can be seen on
 			table = func(c *locks.Config) { c.MaxKeys, c.MaxWaiters, c.MaxKeyBytes = 2, 1, 40 }
 		case "debug": // the script's own

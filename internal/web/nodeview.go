@@ -52,9 +52,7 @@ func (s *Server) nodeView(*http.Request, struct{}) *answer {
 		Held: st.Stats.Held, Waiters: st.Stats.Waiters, Keys: st.Stats.Keys, KeyBytes: st.Stats.KeyBytes,
 		Sessions: st.Sessions, DefaultLease: seconds(st.DefaultLease), MaxLease: seconds(st.MaxLease),
 		RepeatWithin: seconds(st.ReattachGrace), Replies: st.Counts,
-	}
-	if st.ActiveName != "" {
-		body.Active = &activeNode{st.ActiveName, addressesOf(st.ActiveNative, st.ActiveHTTP)}
+		Active: activeOf(s.active()),
 	}
 	return ok(body, body.Role)
 }

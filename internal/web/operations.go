@@ -84,7 +84,7 @@ func (s *Server) operate(r *http.Request, key string, c locks.Command, done func
 	case !answered:
 		return fail(codeUnavailable, "the node did not answer in time: whether it was done is not known").with("Retry-After", "1")
 	case outcomes[rep.Code].code != "":
-		return s.refuse(key, &rep)
+		return s.refuse(r, key, &rep)
 	}
 	return done(&rep)
 }

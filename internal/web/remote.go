@@ -26,8 +26,12 @@ func (s *Server) isProxy(a netip.Addr) bool {
 
 // remote returns who sent r: the other end of the connection or, where that is a
 // trusted proxy, the last address in X-Forwarded-For that is none. What stands
-// before it anybody may have written.
+// before it anybody may have written. Of a request that a node forwarded, that
+// node has found it out.
 func (s *Server) remote(r *http.Request) string {
+	if from, forwarded := forwardedFrom(r); forwarded {
+		return from
+	}
 	if !s.isProxy(peer(r)) {
 		return r.RemoteAddr
 	}

@@ -14,7 +14,7 @@ import (
 // he may not know.
 func (s *Server) routes() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.observe, timeBody, secureHeaders, s.checkHost, s.checkOrigin)
+	r.Use(s.observe, timeBody, secureHeaders, s.checkMark, s.checkHost, s.checkOrigin)
 	r.NotFound(s.notFound)
 	r.MethodNotAllowed(s.methodNotAllowed(r))
 
@@ -22,13 +22,17 @@ func (s *Server) routes() http.Handler {
 	r.Group(func(r chi.Router) {
 		r.Use(s.authenticate)
 		get(r, "/v1/node", handle(s, nothing, s.nodeView))
-		// What only the active answers: where a node is not, this group is the one
-		// place to say so.
+		get(r, "/v1/cluster", handle(s, nothing, s.clusterView))
+		r.With(s.onlyOperators, s.onlyActive).Post("/v1/admin/handoff", handle(s, handoffSchema, s.handoff))
 		r.Group(func(r chi.Router) {
+			r.Use(s.onlyActive)
 			r.Post("/v1/acquire", s.acquire)
 			r.Post("/v1/release", handle(s, releaseSchema, s.release))
 			r.Post("/v1/extend", handle(s, extendSchema, s.extend))
 			r.Post("/v1/cancel", handle(s, cancelSchema, s.cancel))
+		})
+		r.Group(func(r chi.Router) {
+			r.Use(s.orLocal)
 			get(r, "/v1/lock", handle(s, lockSchema, s.lockView))
 			get(r, "/v1/locks", handle(s, listSchema, s.listing))
 		})

@@ -12,11 +12,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"holdfast/internal/node"
 )
 
 // A script is a conversation with the port in fake time, with all that it
@@ -33,6 +36,8 @@ import (
 //	advance 5s                   let time pass
 //	stop                         end the long polls
 //	stopping                     the node is asked to stop
+//	active NAME URL…             from now on that node is the active; "here" is this one, "none" none
+//	handoff RESULT               what the node makes of the next hand-offs
 //	log                          what was logged since the last time, from info (or debug) on
 //
 // A step prints each request that was answered meanwhile. A ticket that the
@@ -195,6 +200,22 @@ func (r *run) step(lines []string) string {
 		r.server.EndPolls()
 	case "stopping":
 		r.server.node.SetStopping()
+	case "active":
+		name, urls, _ := strings.Cut(rest, " ")
+		at := node.ActiveNode{Name: name, Native: name + ":7620", HTTP: strings.Fields(urls)}
+		switch name {
+		case "here":
+			at = r.server.node.Active()
+		case "none":
+			at = node.ActiveNode{}
+		}
+		r.server.active = func() node.ActiveNode { return at }
+	case "handoff":
+		result, err := strconv.Atoi(rest)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.server.handOver = func(string) node.HandoffResult { return node.HandoffResult(result) }
 	case "log":
 		synctest.Wait()
 		defer r.log.Reset()
@@ -306,7 +327,7 @@ func (r *run) answered() string {
 var (
 	tokenShown   = regexp.MustCompile(`^(?:.*"token":)?([0-9]+)`)
 	madeTicket   = regexp.MustCompile(`"ticket":"([0-9a-f]{32})"`)
-	shownHeaders = []string{"Allow", "Retry-After", "Www-Authenticate", "Connection"}
+	shownHeaders = []string{"Allow", "Retry-After", "Www-Authenticate", "Connection", "Location"}
 )
 
 func (r *run) show(c *call) string {

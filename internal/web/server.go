@@ -6,7 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"sync"
+	"net/url"
 	"time"
 
 	"holdfast/internal/node"
@@ -46,7 +46,28 @@ type Config struct {
 	// not block. It returns what to call once the connection is gone, or false to
 	// refuse it. nil = no limit.
 	Admit func(remote net.Addr) (gone func(), ok bool)
+
+	// Replica serves peers at ReplicaPath. It takes their connections over, and
+	// only those of who has proved to be a peer. Where Admit refuses a connection
+	// it may still be one: see replica.go. nil = a node of its own.
+	Replica     http.Handler
+	ReplicaPath string
+
+	// Standby says what a node that is not the active answers where only that can.
+	Standby Standby
+
+	// Secrets returns the cluster secrets: forwarded requests are proved with the
+	// first, and all are believed. It must not block. nil = none.
+	Secrets func() []string
 }
+
+// Standby is what a node that is not the active answers where only that can.
+type Standby uint8
+
+const (
+	Redirect Standby = iota // 307 to the active
+	Forward                 // what the active answers
+)
 
 // Server is the HTTP port of a node.
 type Server struct {
@@ -57,15 +78,23 @@ type Server struct {
 	origins *originCheck
 	handler http.Handler
 	http    *http.Server
+	// Of the node; a test without a cluster puts its own here.
+	active   func() node.ActiveNode
+	members  func() []node.Member
+	handOver func(to string) node.HandoffResult
+	// What leads to this node itself, as endpoint writes it.
+	own        map[string]bool
+	forwarding *http.Transport
 	// What the node was configured with, for answers.
 	maxLease time.Duration
 	grace    time.Duration
 
 	authLog  throttle
 	admitLog throttle
+	reserve  reserve
 
-	stopOnce sync.Once
-	stopping chan struct{} // closed when long polls are to end
+	polls    context.Context // ends when long polls are to
+	endPolls context.CancelFunc
 }
 
 // New makes the HTTP port of cfg.Node. An error names what is wrong with cfg.
@@ -77,13 +106,20 @@ func New(cfg Config) (*Server, error) {
 	status := cfg.Node.Status()
 	s := &Server{
 		cfg: cfg, log: cfg.Log, node: cfg.Node, origins: origins,
+		active: cfg.Node.Active, members: cfg.Node.Members, handOver: cfg.Node.Handoff,
+		own: map[string]bool{}, forwarding: newForwarding(),
 		maxLease: status.MaxLease, grace: status.ReattachGrace,
-		stopping: make(chan struct{}),
+	}
+	s.polls, s.endPolls = context.WithCancel(context.Background())
+	for _, text := range status.HTTP {
+		if u, err := url.Parse(text); err == nil {
+			s.own[endpoint(u)] = true
+		}
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.handler = s.routes()
+	s.handler = s.front(s.routes())
 	s.http = s.newHTTP()
 	return s, nil
 }
@@ -111,6 +147,7 @@ func (s *Server) newHTTP() *http.Server {
 		IdleTimeout:                  idleTimeout,
 		WriteTimeout:                 bodyTimeout + maxPoll + writeSlack,
 		MaxHeaderBytes:               maxHeaderBytes,
+		ConnContext:                  withConn,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 }
@@ -124,9 +161,9 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
-// EndPolls answers every acquire that waits now, and every later one that would
-// have to: 503, unavailable. It returns at once and may be called twice.
-func (s *Server) EndPolls() { s.stopOnce.Do(func() { close(s.stopping) }) }
+// EndPolls answers every acquire that waits now, here or at the active, and every
+// later one that would have to: 503, unavailable. It returns at once and may be called twice.
+func (s *Server) EndPolls() { s.endPolls() }
 
 // Shutdown ends the long polls, stops accepting and waits until every request
 // is answered. When ctx ends first it cuts off what is left and returns ctx's error.
@@ -136,5 +173,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if err != nil {
 		s.http.Close()
 	}
+	s.forwarding.CloseIdleConnections()
 	return err
 }

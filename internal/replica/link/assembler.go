@@ -14,9 +14,10 @@ const (
 
 	// maxControlBytes and maxBulkBytes bound one message. The machine's longest
 	// are a hello or an offer, with names, addresses and a lineage, and a chunk
-	// of 4 MiB with a lineage.
+	// of 4 MiB with a lineage, or of one key: it is never cut, and may have
+	// 200,000 waiters. What a length promises takes no memory before it is there.
 	maxControlBytes = 64 << 10
-	maxBulkBytes    = 4<<20 + 64<<10
+	maxBulkBytes    = 128 << 20
 
 	// keptBytes is how large a buffer may be and stay.
 	keptBytes = 256 << 10

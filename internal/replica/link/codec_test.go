@@ -2,6 +2,7 @@ package link
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"strings"
 	"testing"
@@ -120,6 +121,28 @@ func TestLongestMessages(t *testing.T) {
 	}
 }
 
+// A length that promises much takes no memory before the bytes are there, and one that promises too much ends the link.
+func TestPromisedBytes(t *testing.T) {
+	none := func([]byte) { t.Error("a message") }
+	a := assembler{max: maxBulkBytes}
+	piece := make([]byte, pieceBytes)
+	binary.BigEndian.PutUint32(piece, maxBulkBytes)
+	fed := 0
+	for range 20 {
+		if err := a.feed(piece, none); err != nil {
+			t.Fatal(err)
+		}
+		clear(piece)
+		if fed += len(piece); cap(a.partial) > 2*fed {
+			t.Fatalf("%d bytes are set aside for %d", cap(a.partial), fed)
+		}
+	}
+	binary.BigEndian.PutUint32(piece, maxBulkBytes+1)
+	if err := (&assembler{max: maxBulkBytes}).feed(piece, none); err == nil || !strings.Contains(err.Error(), "at most 134217728") {
+		t.Error(err)
+	}
+}
+
 // What does not fit into its lane ends the link.
 func TestOutboxBounds(t *testing.T) {
 	for _, tt := range []struct {
@@ -128,7 +151,12 @@ func TestOutboxBounds(t *testing.T) {
 		want string
 	}{
 		{"long control", func(o *outbox) { o.send(replica.Control, chunk(1, maxControlBytes)) }, "a message of kind 18 has"},
-		{"the longest bulk", func(o *outbox) { o.send(replica.Bulk, chunk(1, 4<<20)) }, ""},
+		{"a chunk of the usual", func(o *outbox) { o.send(replica.Bulk, chunk(1, 4<<20)) }, ""},
+		{"a key of many waiters", func(o *outbox) { o.send(replica.Bulk, chunk(1, 20<<20)) }, ""},
+		{"a little more after it", func(o *outbox) {
+			o.send(replica.Bulk, chunk(1, 20<<20))
+			o.send(replica.Bulk, chunk(1, 1))
+		}, "not pulled"},
 		{"bulk that nobody asked for", func(o *outbox) {
 			o.send(replica.Bulk, chunk(1, 3<<20))
 			o.send(replica.Bulk, chunk(1, 3<<20))

@@ -94,7 +94,10 @@ func (d *dialer) once(ctx context.Context) {
 		}()
 	case ctx.Err() == nil:
 		d.t.report(lineDial, d.rank, d.name, d.addr.dial, err)
-		d.t.step(replica.DialFailed{Peer: d.rank, Refused: errors.Is(err, syscall.ECONNREFUSED)})
+		no, isRefusal := errors.AsType[*refusal](err)
+		d.t.step(replica.DialFailed{
+			Peer: d.rank, Refused: errors.Is(err, syscall.ECONNREFUSED), Rejected: isRefusal && no.byPeer,
+		})
 	}
 }
 

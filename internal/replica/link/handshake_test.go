@@ -1,9 +1,13 @@
 package link
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,6 +22,7 @@ func TestSecrets(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		a, b []string // of the dialler, of the acceptor
+		told string   // the dialler, where there is none; "dial 1 failed" if empty
 		logA []string // empty: there is a link
 		logB []string
 	}{
@@ -28,17 +33,17 @@ func TestSecrets(t *testing.T) {
 		{name: "rotation, acceptor proves with the new one", a: []string{old, secret}, b: []string{secret, old}},
 		{name: "rotation, dialler has dropped the old one", a: []string{secret}, b: []string{secret, old}},
 		{name: "rotation, acceptor has dropped the old one", a: []string{secret, old}, b: []string{secret}},
-		{name: "wrong", a: []string{wrong}, b: []string{secret},
+		{name: "wrong", a: []string{wrong}, b: []string{secret}, told: "dial 1 rejected",
 			logA: []string{"level=WARN", "refused by the peer", "peer=n1", "401", "does not fit this node's cluster secret"},
 			logB: []string{"level=WARN", "peer refused", "peer=n0", "does not fit this node's cluster secret"}},
-		{name: "old after the rotation", a: []string{old}, b: []string{secret},
+		{name: "old after the rotation", a: []string{old}, b: []string{secret}, told: "dial 1 rejected",
 			logA: []string{"refused by the peer", "peer=n1", "401"}, logB: []string{"peer refused", "peer=n0"}},
 		{name: "a step of the rotation left out", a: []string{old}, b: []string{secret, old},
 			logA: []string{"peer refused", "peer=n1", "second proof does not fit this node's cluster secret"},
 			logB: []string{"refused by the peer", "peer=n0", "second proof does not fit"}},
 		{name: "none at the dialler", b: []string{secret},
 			logA: []string{"peer refused", "no cluster secret is set"}},
-		{name: "none at the acceptor", a: []string{secret},
+		{name: "none at the acceptor", a: []string{secret}, told: "dial 1 rejected",
 			logA: []string{"refused by the peer", "401"}, logB: []string{"peer refused", "does not fit"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,7 +58,7 @@ func TestSecrets(t *testing.T) {
 				} else {
 					time.Sleep(time.Second)
 					for _, told := range a.owner.take() {
-						if told != "dial 1 failed" && told != "up 1 dialled" && told != "down 1" {
+						if want := cmp.Or(tt.told, "dial 1 failed"); told != want {
 							t.Errorf("the dialler was told %q", told)
 						}
 					}
@@ -282,6 +287,13 @@ func TestGuestsMakeRoom(t *testing.T) {
 		if n := len(x.tr.guests[0]); n != maxGuests {
 			t.Errorf("%d guests, want %d", n, maxGuests)
 		}
+		for i, g := range guests {
+			g.raw.SetReadDeadline(time.Now().Add(time.Nanosecond))
+			_, err := g.raw.Read(make([]byte, 1))
+			if stays := errors.Is(err, os.ErrDeadlineExceeded); stays != (i >= 2*maxGuests) {
+				t.Errorf("guest %d of %d: it is here still: %v (%v)", i, len(guests), stays, err)
+			}
+		}
 		net.visit(t, addr(1), "n0", "n1")
 		for _, g := range guests {
 			g.raw.Close()
@@ -334,6 +346,9 @@ func TestWrongNode(t *testing.T) {
 		c := net.start(t, 2, 3, deaf)
 		a := net.start(t, 0, 3, func(c *Config) { c.Peers[1].URL = "http://" + addr(2) })
 		time.Sleep(10 * time.Millisecond)
+		if told := a.owner.take(); !slices.Contains(told, "dial 1 rejected") {
+			t.Errorf("told %q", told)
+		}
 		a.logs("level=WARN", "refused by the peer", "peer=n1", "403", `that is node`, `n2`)
 		c.logs("level=WARN", "peer refused", "peer=n0", `correct the address of`, `n1`)
 	})
@@ -375,6 +390,14 @@ func TestFalseAcceptor(t *testing.T) {
 			ws.Read(context.Background())
 			ws.Write(context.Background(), websocket.MessageBinary, prove(secret, acceptorLabel, q, appendAnswer(nil, "n1")))
 		}), []string{"level=WARN", "peer refused", "second proof does not fit"}},
+		{"wants no link", upgrade("n1", func(_, _ []byte, ws *websocket.Conn) {
+			ws.Read(context.Background())
+			ws.Close(websocket.StatusPolicyViolation, "not you")
+		}), []string{"level=WARN", "refused by the peer", "not you"}},
+		{"goes away", upgrade("n1", func(_, _ []byte, ws *websocket.Conn) {
+			ws.Read(context.Background())
+			ws.Close(websocket.StatusGoingAway, "not now")
+		}), []string{"level=DEBUG", "no link", "not now"}},
 		{"redirects", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://"+addr(2)+Path, http.StatusTemporaryRedirect)
 		}, []string{"level=DEBUG", "no link", "answered 307"}},
@@ -397,8 +420,8 @@ func TestFalseAcceptor(t *testing.T) {
 				time.Sleep(1250 * time.Millisecond)
 				a.logs(append(tt.log, "peer=n1")...)
 				for _, told := range a.owner.take() {
-					if told != "dial 1 failed" {
-						t.Errorf("told %q", told)
+					if want := map[bool]string{true: "dial 1 rejected", false: "dial 1 failed"}[tt.name == "wants no link"]; told != want {
+						t.Errorf("told %q, want %q", told, want)
 					}
 				}
 				if n := net.dialled(addr(2)); n > 0 {

@@ -156,6 +156,9 @@ func describe(in replica.Input) string {
 		if in.Refused {
 			return fmt.Sprintf("dial %d refused", in.Peer)
 		}
+		if in.Rejected {
+			return fmt.Sprintf("dial %d rejected", in.Peer)
+		}
 		return fmt.Sprintf("dial %d failed", in.Peer)
 	case replica.Pull:
 		return fmt.Sprintf("pull %d", in.Link)

@@ -14,9 +14,9 @@ import (
 // heartbeats, minutes of them.
 const controlLimit = 256 << 10
 
-// bulkLimit leaves room for one message of the longest: the next one is only
-// pulled when it is gone.
-const bulkLimit = maxBulkBytes + lengthBytes
+// bulkLimit bounds the bulk that waits to be sent, but for a single message,
+// which may be of the longest: the next one is only pulled when it is gone.
+const bulkLimit = 4<<20 + 64<<10
 
 var errControlFull = errors.New("the peer does not take the control messages that wait for it")
 
@@ -79,7 +79,7 @@ func (o *outbox) send(on replica.Lane, msg replica.Message) {
 		o.failLocked(fmt.Errorf("a message of kind %d has %d bytes; at most %d", msg.Kind(), size, most))
 	case len(l.filling) > limit && on == replica.Control:
 		o.failLocked(errControlFull)
-	case len(l.filling) > limit:
+	case len(l.filling) > limit && start > 0:
 		o.failLocked(errors.New("bulk that was not pulled"))
 	}
 	o.signal()

@@ -256,7 +256,8 @@ func (t *Transport) admit(r replica.Rank, raw net.Conn) bool {
 	}
 	of, oldest := append(t.guests[r], raw), net.Conn(nil)
 	if len(of) > maxGuests {
-		oldest, of = of[0], slices.Delete(of, 0, 1)
+		oldest = of[0] // before Delete moves the others to its place
+		of = slices.Delete(of, 0, 1)
 	}
 	t.guests[r] = of
 	t.mu.Unlock()

@@ -69,7 +69,7 @@ func (c *Contract) Check(x *Exchange) error {
 		return fmt.Errorf("%v: the document has no such answer", x)
 	}
 	errs := []error{checkHeaders(x, response)}
-	if op != nil && x.Status < 400 {
+	if op != nil && x.Status < 300 {
 		errs = append(errs, checkRequest(x, op))
 	}
 	if x.Method != http.MethodHead {
