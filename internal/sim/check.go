@@ -37,7 +37,8 @@ type grant struct {
 	key      string
 	at       replica.Position // of the event
 	answered bool
-	released bool // and its holder was told
+	released bool          // and its holder was told
+	until    time.Duration // when its lease is over at the latest
 	ends     []replica.Position
 }
 
@@ -78,6 +79,10 @@ func (c *checker) observe(p *process, first replica.Position, events []locks.Eve
 			c.began(p, e.Token)
 		case locks.EventGrant:
 			c.granted(p, at, e)
+		case locks.EventExtend:
+			if g := c.tokens[e.Token]; g != nil {
+				g.until = max(g.until, c.w.now+e.Lease)
+			}
 		case locks.EventEnd, locks.EventEnded:
 			if g := c.tokens[e.Token]; g != nil {
 				g.ends = append(g.ends, at)
@@ -118,11 +123,12 @@ func (c *checker) granted(p *process, at replica.Position, e *locks.Event) {
 		c.comesBack(p, e) // its own, back by a merge
 		return
 	}
-	c.tokens[e.Token] = &grant{by: p.rank, key: string(e.Key), at: at}
+	c.tokens[e.Token] = &grant{by: p.rank, key: string(e.Key), at: at, until: c.w.now + e.Lease}
 	if e.Token <= c.highest[p.rank] && !c.forgotten() {
 		c.fail("n%d took token %d after %d", p.rank, e.Token, c.highest[p.rank])
 	}
 	c.highest[p.rank] = max(c.highest[p.rank], e.Token)
+	c.beside(p, e.Token)
 	if line := c.lines[k]; len(line) > 0 && line[0] != e.Ticket {
 		c.fail("n%d grants %s to %s with token %d, but %s was first in line", p.rank, e.Key, nameOf(e.Ticket), e.Token, nameOf(line[0]))
 	} else if len(line) > 0 {
@@ -288,7 +294,6 @@ func (c *checker) answer(p *process, r *locks.Reply) {
 			return
 		}
 		g.answered = true
-		c.beside(p, r.Token)
 	case locks.Released:
 		if g != nil {
 			g.released = true
@@ -316,7 +321,7 @@ func (c *checker) beside(p *process, t locks.Token) {
 			continue
 		}
 		if o.epoch > p.epoch {
-			c.fail("n%d, back from a pause, answers with token %d beside n%d, which became active meanwhile", p.rank, t, o.rank)
+			c.fail("n%d, back from a pause, grants token %d beside n%d, which became active meanwhile", p.rank, t, o.rank)
 		}
 	}
 }
@@ -354,7 +359,7 @@ func (c *checker) final(p *process) {
 			g := c.tokens[tok]
 			_, ended := c.endedIn(p, g)
 			switch {
-			case g.answered && !standing[tok] && !ended && (c.covers(p, g.at) || c.noLoss):
+			case c.w.now < g.until && g.answered && !standing[tok] && !ended && (c.covers(p, g.at) || c.noLoss):
 				c.fail("token %d of %s was granted at %s and is gone from n%d at %s, though nobody ended it", tok, g.key, g.at, p.rank, p.m.Position())
 			case c.noLoss && g.released && (!ended || standing[tok]):
 				c.fail("token %d of %s was released, and n%d at %s does not know", tok, g.key, p.rank, p.m.Position())
@@ -378,6 +383,9 @@ func (c *checker) settled() string {
 			active, want = p, state
 			if p.m.Role() != replica.Active || p.m.Frozen() {
 				return fmt.Sprintf("n%d is %s, frozen %v", p.rank, p.m.Role(), p.m.Frozen())
+			}
+			if state != "" {
+				return "something is held or waited for yet"
 			}
 			continue
 		}

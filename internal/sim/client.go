@@ -18,14 +18,18 @@ type kind struct {
 	wait   time.Duration
 }
 
+// long is a lease that outlives every hold. A grant that its client never
+// learned of, as on one side of a partition, ends by it.
+const long = 40 * time.Second
+
 // kinds are the keys' uses, by the key's number.
 var kinds = [...]kind{
-	{lease: 10 * time.Minute},
-	{lease: 10 * time.Minute},
-	{lease: 10 * time.Minute, shared: 2},
-	{lease: 10 * time.Minute, slots: 2},
+	{lease: long},
+	{lease: long},
+	{lease: long, shared: 2},
+	{lease: long, slots: 2},
 	{lease: 3 * time.Second, wait: 2 * time.Second},
-	{lease: 10 * time.Minute, flags: locks.Bound | locks.Contended},
+	{lease: long, flags: locks.Bound | locks.Contended},
 }
 
 func keyName(i int) string { return fmt.Sprintf("k%d", i) }
@@ -44,6 +48,8 @@ type client struct {
 	flags  locks.Flags
 	token  locks.Token
 	tries  int
+	hears  int
+	busy   bool   // with a round: it has not given back yet what it wanted
 	try    uint64 // the request whose answer counts; 0: none
 }
 
@@ -68,8 +74,13 @@ func (x *conn) Push(r *locks.Reply) {
 		if x.gone || !x.p.running(x.boot) {
 			return
 		}
-		if x.c.try == own.Ref {
-			x.c.heard(&own)
+		switch c := x.c; {
+		case c.try == own.Ref:
+			c.heard(&own)
+		case own.Code == locks.Granted && own.Ticket == c.ticket && c.token == 0: // late, but still wanted
+			c.heard(&own)
+		case own.Code == locks.Granted && own.Token != c.token:
+			c.giveUp(x, &own)
 		}
 	})
 }
@@ -97,10 +108,12 @@ func (c *client) drop(p *process) {
 }
 
 func (c *client) think() {
+	c.busy = false
 	c.h.w.after(time.Duration(c.h.rand.IntN(100))*time.Millisecond, func() {
 		if c.h.quiet {
 			return
 		}
+		c.busy = true
 		c.round++
 		c.key = c.h.rand.IntN(len(kinds))
 		c.token, c.tries, c.flags = 0, 0, kinds[c.key].flags
@@ -149,12 +162,23 @@ func (c *client) ask(op locks.Op) {
 	})
 }
 
+// askSoon asks again after a pause, unless it hears something else meanwhile.
+func (c *client) askSoon(op locks.Op) {
+	heard := c.hears
+	c.h.w.after(20*time.Millisecond, func() {
+		if c.hears == heard {
+			c.ask(op)
+		}
+	})
+}
+
 func (c *client) heard(r *locks.Reply) {
 	c.try = 0
+	c.hears++
 	switch r.Code {
 	case locks.Moved:
 		c.node = c.pointer()
-		c.h.w.after(20*time.Millisecond, func() { c.ask(r.Op) })
+		c.askSoon(r.Op)
 	case locks.Granted:
 		c.token = r.Token
 		c.h.c.held(c, r)
@@ -162,13 +186,25 @@ func (c *client) heard(r *locks.Reply) {
 	case locks.Extended:
 		c.work()
 	case locks.Cancelled: // its ticket was asked for elsewhere: by this client, whose later request counts
-		c.h.w.after(20*time.Millisecond, func() { c.ask(locks.OpAcquire) })
+		c.askSoon(locks.OpAcquire)
 	case locks.Released, locks.NotHolder:
 		c.h.c.gaveBack(c)
 		c.think()
 	default: // timed out
 		c.think()
 	}
+}
+
+// giveUp releases a grant that came too late to be used.
+func (c *client) giveUp(x *conn, r *locks.Reply) {
+	c.h.ids++
+	cmd := locks.Command{Op: locks.OpRelease, Ref: c.h.ids, Key: r.Key, Token: r.Token}
+	x.p.ask(func() {
+		if !x.gone {
+			c.h.c.request(x, cmd)
+			x.sess.Submit([]locks.Command{cmd}, func() {})
+		}
+	})
 }
 
 // work holds the key for a while, extends it sometimes, and gives it back.

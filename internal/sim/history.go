@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/internal/locks"
 	"holdfast/internal/replica"
 )
 
@@ -126,12 +127,19 @@ func (h *history) settle() {
 			a.n.Handoff(h.w.cfg.Names[0]) // the operator hands back
 		}
 	}
+	for _, p := range h.w.nodes {
+		if p.up {
+			p.n.Inspect(func(_ *replica.Machine, t *locks.Table) {
+				why += fmt.Sprintf("\nn%d at %s: %s", p.rank, p.m.Position(), dump(t, locks.Time(h.w.now-p.bootAt)))
+			})
+		}
+	}
 	h.c.fail("not settled: %s", why)
 }
 
 func (h *history) unsettled() string {
 	for _, c := range h.clients {
-		if c.try != 0 || len(h.c.holders[c.key]) > 0 {
+		if c.busy {
 			return fmt.Sprintf("%s is not through with %s", c.name, keyName(c.key))
 		}
 	}

@@ -59,8 +59,8 @@ func memberOf(m *node.Member) memberBody {
 		since := m.Since.UTC()
 		b.Since = &since
 	}
-	if m.Refuse != "" {
-		b.Refused = &m.Refuse
+	if m.Refused != "" {
+		b.Refused = &m.Refused
 	}
 	return b
 }
