@@ -43,6 +43,26 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
+// A process that is being killed may take a last connection into its backlog:
+// that must not keep its death from being noticed.
+func TestDialThatIsCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork()
+		net.cut[addr(1)] = 2
+		x := net.start(t, 0, 2)
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+		x.owner.want(t, "dial 1 failed", "dial 1 failed", "dial 1 refused")
+		net.mu.Lock()
+		net.cut[addr(1)] = 1000
+		net.mu.Unlock()
+		time.Sleep(time.Minute)
+		if n := net.dialled(addr(1)); n > 60_000/50*2 {
+			t.Errorf("%d dials in a minute of an address that cuts every connection", n)
+		}
+	})
+}
+
 // An address that is silent is no dead process.
 func TestSilentAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"sync/atomic"
 	"syscall"
@@ -15,6 +16,11 @@ const (
 	dialTimeout = 300 * time.Millisecond // for the connection alone
 	minRedial   = 50 * time.Millisecond  // between two dials that were asked for, too
 	maxRedial   = 300 * time.Millisecond
+
+	// After a dial that was cut before it was answered: this much longer each
+	// time, maxCuts times in a row.
+	cutRedial = 2 * time.Millisecond
+	maxCuts   = 5
 
 	// steady is how long a link must have stood for the next dials to come quickly
 	// again. One that is refused once it is up must not be dialled without end at
@@ -37,6 +43,7 @@ type dialer struct {
 	// Owned by run.
 	due   time.Time // the next dial, if none is asked for before
 	asked time.Time // the last one that was asked for
+	cuts  int       // dials in a row that were cut
 }
 
 func newDialer(t *Transport, r replica.Rank, p Peer) *dialer {
@@ -56,8 +63,7 @@ func (d *dialer) run(ctx context.Context) {
 			continue
 		}
 		if d.rest(ctx); ctx.Err() == nil && !d.t.linked(d.rank) {
-			d.once(ctx)
-			d.due = time.Now().Add(d.backoff())
+			d.due = time.Now().Add(d.pause(d.once(ctx)))
 		}
 	}
 }
@@ -83,8 +89,8 @@ func sleep(ctx context.Context, t time.Duration, early <-chan struct{}) bool {
 	return false
 }
 
-// once dials, and sets off the link or tells of the failure.
-func (d *dialer) once(ctx context.Context) {
+// once dials, and sets off the link or tells of the failure, which it returns.
+func (d *dialer) once(ctx context.Context) error {
 	c, err := d.dial(ctx)
 	switch {
 	case err == nil:
@@ -99,6 +105,25 @@ func (d *dialer) once(ctx context.Context) {
 			Peer: d.rank, Refused: errors.Is(err, syscall.ECONNREFUSED), Rejected: isRefusal && no.byPeer,
 		})
 	}
+	return err
+}
+
+// pause is how long to wait after a dial. A process that is being killed may
+// take a connection into its backlog for the last time: one that is cut before
+// it was answered is tried again at once, a few times, for the refusal that
+// tells that the process is gone.
+func (d *dialer) pause(failed error) time.Duration {
+	if cut(failed) && d.cuts < maxCuts {
+		d.cuts++
+		return time.Duration(d.cuts) * cutRedial
+	}
+	d.cuts = 0
+	return d.backoff()
+}
+
+// cut says whether a connection stood and was ended without an answer.
+func cut(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // backoff is the pause before the next dial: at random from minRedial to a

@@ -34,11 +34,12 @@ type network struct {
 	dials     []time.Time // beginnings
 	to        []string    // of each dial
 	silent    map[string]bool
-	gate      chan struct{} // if not nil, dials wait for it to be closed
+	cut       map[string]int // so many dials get a connection that is cut
+	gate      chan struct{}  // if not nil, dials wait for it to be closed
 }
 
 func newNetwork() *network {
-	return &network{listeners: map[string]*listener{}, silent: map[string]bool{}}
+	return &network{listeners: map[string]*listener{}, silent: map[string]bool{}, cut: map[string]int{}}
 }
 
 // dial is Config.Dial. Where nobody listens it is refused.
@@ -57,6 +58,11 @@ func (n *network) dial(ctx context.Context, addr string) (net.Conn, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
+	if n.takeCut(addr) {
+		here, there := net.Pipe()
+		there.Close()
+		return here, nil
+	}
 	if ln == nil {
 		return nil, syscall.ECONNREFUSED
 	}
@@ -69,6 +75,17 @@ func (n *network) dial(ctx context.Context, addr string) (net.Conn, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// takeCut counts down the dials of addr that get a connection which is cut.
+func (n *network) takeCut(addr string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cut[addr] == 0 {
+		return false
+	}
+	n.cut[addr]--
+	return true
 }
 
 // dialled is how often addr was dialled.
