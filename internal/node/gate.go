@@ -86,7 +86,7 @@ func (n *Node) emptyGateLocked() {
 	g := &n.gate
 	for _, one := range g.queue[g.head:] {
 		r := one.reply
-		if r.Op == 0 { // advice
+		if r.Op == 0 || r.Code == locks.Queued { // advice; and who waits is answered as such
 			continue
 		}
 		r.Code, r.Lease, r.Waited = locks.Moved, 0, 0

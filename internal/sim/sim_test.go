@@ -14,6 +14,7 @@ var (
 	from    = flag.Uint64("from", 1, "the first seed")
 	seeds   = flag.Uint64("seeds", 500, "how many histories")
 	shown   = flag.Int("shown", 3, "how many bad histories are shrunk and printed")
+	first   = flag.Bool("first", false, "stop at the first bad history, and do not shrink it")
 	without = flag.String("without", "", "faults to leave out of -seed, by their numbers with commas")
 )
 
@@ -35,6 +36,11 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	bad := campaign(*from, *seeds)
+	if *first && len(bad) > 0 {
+		h := newHistory(bad[0])
+		h.run()
+		t.Fatal(h.verdict())
+	}
 	for i, seed := range bad {
 		if i == *shown {
 			break
@@ -52,12 +58,14 @@ func campaign(from, seeds uint64) (bad []uint64) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var next atomic.Uint64
+	var stop atomic.Bool
 	for range 2 {
 		wg.Go(func() {
-			for i := next.Add(1) - 1; i < seeds; i = next.Add(1) - 1 {
+			for i := next.Add(1) - 1; i < seeds && !stop.Load(); i = next.Add(1) - 1 {
 				if newHistory(from+i).run() != "" {
 					mu.Lock()
 					bad = append(bad, from+i)
+					stop.Store(*first)
 					mu.Unlock()
 				}
 			}
