@@ -144,6 +144,24 @@ func TestReleaseOutOfABlackHole(t *testing.T) {
 	}
 }
 
+// Nobody but the automatic extension is there to notice.
+func TestAutoExtendOutOfABlackHole(t *testing.T) {
+	for quiet := 20 * time.Second; quiet < 25*time.Second; quiet += 250 * time.Millisecond {
+		inBubble(t, 2, func(b *bed) {
+			b.dial()
+			l := b.acquire("jobs", WithLease(7500*time.Millisecond), WithAutoExtend())
+			time.Sleep(quiet)
+			b.cutOff(0)
+			b.presumeDead(0, 1)
+			time.Sleep(time.Minute)
+			if l.Err() != nil || b.table().Holder("jobs") != l.Token() {
+				b.Fatalf("%v of quiet: %v", quiet, l.Err())
+			}
+			b.release(l)
+		})
+	}
+}
+
 // Nobody but a waiter is there to notice.
 func TestWaiterKeepsItsPlaceInABlackHole(t *testing.T) {
 	for _, quiet := range []time.Duration{0, time.Second, 1900 * time.Millisecond, 4 * time.Second} {
