@@ -15,9 +15,9 @@ type extension struct {
 // autoExtend sends an extension that nobody waits for. The watch comes again,
 // in case it is not answered.
 func (l *Lock) autoExtend(now instant) (again instant) {
-	leaseMS, retry, ok := l.planExtension(now)
-	again = min(now.add(retry), instant(l.until.Load()))
-	if !ok {
+	plan := l.planExtension(now)
+	again = min(now.add(plan.retry), instant(l.until.Load()))
+	if plan.busy {
 		return again
 	}
 	c := l.c
@@ -27,33 +27,42 @@ func (l *Lock) autoExtend(now instant) (again instant) {
 		l.endAutoTurn()
 		return min(now.add(c.cfg.releaseEvery), again)
 	}
+	if plan.repeat {
+		n.doubt()
+	}
 	cl := c.calls.get(l.key)
-	cl.owner = &extension{l: l, leaseMS: leaseMS}
-	if n.send(cl, &wire.Request{Op: wire.OpExtend, Token: l.token, LeaseMS: leaseMS}, now) != nil {
+	cl.owner = &extension{l: l, leaseMS: plan.leaseMS}
+	if n.send(cl, &wire.Request{Op: wire.OpExtend, Token: l.token, LeaseMS: plan.leaseMS}, now) != nil {
 		c.calls.put(cl)
 		l.endAutoTurn()
 	}
 	return again
 }
 
-// planExtension says which lease to ask for and when to ask again if there is
-// no answer. Not ok: the caller of Extend is at it.
-func (l *Lock) planExtension(now instant) (leaseMS uint32, retry time.Duration, ok bool) {
+// extensionPlan says how to extend.
+type extensionPlan struct {
+	leaseMS uint32
+	retry   time.Duration // when to ask again if there is no answer
+	repeat  bool          // there was none to the last try
+	busy    bool          // not at all: the caller of Extend is at it
+}
+
+func (l *Lock) planExtension(now instant) (p extensionPlan) {
 	w := &l.c.watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	retry = min(max(l.lease/6, minRetry), tryTime)
-	if l.extending != nil && !l.byItself {
-		return 0, retry, false
+	p.retry = min(max(l.lease/6, minRetry), tryTime)
+	if p.busy = l.extending != nil && !l.byItself; p.busy {
+		return p
 	}
-	if l.extending == nil {
+	if p.repeat = l.extending != nil; !p.repeat {
 		l.extending, l.byItself = make(chan struct{}), true
 	}
-	leaseMS = l.leaseMS
+	p.leaseMS = l.leaseMS
 	if left := l.maxTill.sub(now); l.maxTill != 0 && left < l.lease {
-		leaseMS = max(1, uint32((left+time.Millisecond-1)/time.Millisecond))
+		p.leaseMS = max(1, uint32((left+time.Millisecond-1)/time.Millisecond))
 	}
-	return leaseMS, retry, true
+	return p
 }
 
 // minRetry keeps tiny leases from turning extensions into load.

@@ -41,6 +41,20 @@ func (b *bed) handOff(from, to int) {
 	synctest.Wait()
 }
 
+// cutOff takes node i off the network without a word to anybody.
+func (b *bed) cutOff(i int) {
+	b.net.Set(b.addr(i), fakeserver.Dropping)
+	b.nodes[i].SetHook(func(*fakeserver.Conn, *wire.Request) bool { return true })
+}
+
+// presumeDead has node to take over from a node that has been cut off, after
+// the time that a cluster takes to notice.
+func (b *bed) presumeDead(i, to int) {
+	time.Sleep(time.Second)
+	b.nodes[i].Vanish()
+	b.promote(to)
+}
+
 // restart stops node i, which is not the active, for so long.
 func (b *bed) restart(i int, down time.Duration) {
 	b.net.Set(b.addr(i), fakeserver.Refusing)

@@ -110,7 +110,7 @@ func (n *conn) enqueueLocked(cl *call, r *wire.Request, now instant) error {
 	r.ID, r.Key = id, cl.key
 	n.out = wire.AppendRequest(n.out, r)
 	if cl.leaseMS != 0 {
-		n.pingAtLeastLocked(milli(cl.leaseMS) / 3)
+		n.pingAtLeastLocked(cl.silence())
 	}
 	if cl.limit != 0 {
 		n.sweepAtLocked(cl.limit)

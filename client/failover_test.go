@@ -88,6 +88,103 @@ func TestFailoverToANodeThatIsBeingReconnected(t *testing.T) {
 	}
 }
 
+// The active is cut off rather than dead: no connection ends by itself. Those
+// who wait or act find out in time, with the default settings.
+func TestFailoverFromABlackHole(t *testing.T) {
+	for _, quiet := range []time.Duration{0, time.Second, 1900 * time.Millisecond, 4 * time.Second} {
+		inBubble(t, 2, func(b *bed) {
+			b.dial()
+			one, other := b.acquire("one", WithLease(time.Minute)), b.acquire("other", WithLease(time.Minute))
+			first := b.acquire("queue", WithLease(time.Minute))
+			waiting := b.start(context.Background(), "queue")
+			time.Sleep(quiet)
+			b.cutOff(0)
+			released, extended := make(chan error, 1), make(chan error, 1)
+			go func() { released <- one.Release(context.Background()) }()
+			go func() { extended <- other.Extend(context.Background(), time.Minute) }()
+			b.presumeDead(0, 1)
+			if err := <-released; err != nil {
+				b.Errorf("release: %v", err)
+			}
+			if err := <-extended; err != nil {
+				b.Errorf("extend: %v", err)
+			}
+			time.Sleep(5 * time.Second) // after which a place is lost
+			late := b.start(context.Background(), "queue")
+			b.release(first)
+			got := <-waiting
+			if got.err != nil {
+				b.Fatal(got.err)
+			}
+			if got.l.Token() != first.Token()+1 {
+				b.Errorf("%v of quiet: it was granted out of turn", quiet)
+			}
+			b.release(got.l)
+			b.release((<-late).l)
+		})
+	}
+}
+
+// Nobody but who releases is there to notice.
+func TestReleaseOutOfABlackHole(t *testing.T) {
+	for quiet := 10 * time.Second; quiet < 15*time.Second; quiet += 500 * time.Millisecond {
+		inBubble(t, 2, func(b *bed) {
+			b.dial()
+			one, other := b.acquire("one", WithLease(time.Minute)), b.acquire("other", WithLease(time.Minute))
+			time.Sleep(quiet)
+			b.cutOff(0)
+			released := make(chan error, 1)
+			go func() { released <- one.Release(context.Background()) }()
+			b.presumeDead(0, 1)
+			if err := <-released; err != nil {
+				b.Errorf("%v of quiet: release: %v", quiet, err)
+			}
+			b.release(other)
+		})
+	}
+}
+
+// Nobody but the automatic extension is there to notice.
+func TestAutoExtendOutOfABlackHole(t *testing.T) {
+	for quiet := 20 * time.Second; quiet < 25*time.Second; quiet += 250 * time.Millisecond {
+		inBubble(t, 2, func(b *bed) {
+			b.dial()
+			l := b.acquire("jobs", WithLease(7500*time.Millisecond), WithAutoExtend())
+			time.Sleep(quiet)
+			b.cutOff(0)
+			b.presumeDead(0, 1)
+			time.Sleep(time.Minute)
+			if l.Err() != nil || b.table().Holder("jobs") != l.Token() {
+				b.Fatalf("%v of quiet: %v", quiet, l.Err())
+			}
+			b.release(l)
+		})
+	}
+}
+
+// Nobody but a waiter is there to notice.
+func TestWaiterKeepsItsPlaceInABlackHole(t *testing.T) {
+	for _, quiet := range []time.Duration{0, time.Second, 1900 * time.Millisecond, 4 * time.Second} {
+		inBubble(t, 2, func(b *bed) {
+			b.dial()
+			b.table().Take("queue", time.Hour)
+			b.start(b.Context(), "queue")
+			time.Sleep(quiet)
+			b.cutOff(0)
+			b.presumeDead(0, 1)
+			time.Sleep(fakeserver.Grace + time.Second)
+			if n := b.table().Waiting("queue"); n != 1 {
+				b.Errorf("%v of quiet: %d wait", quiet, n)
+			}
+			for _, r := range b.nodes[1].Requests(wire.OpAcquire) {
+				if r.Flags&wire.FlagRetry == 0 {
+					b.Errorf("asked anew: %v", r)
+				}
+			}
+		})
+	}
+}
+
 // Every node is gone for a moment, and one comes back.
 func TestFailoverWithNobodyInReach(t *testing.T) {
 	for range 20 {
@@ -172,30 +269,34 @@ func TestNamedWhileItIsDialled(t *testing.T) {
 	})
 }
 
-// Every node in turn is restarted, the active after a hand-off; the first one
-// takes over again whenever it is back.
+// Every node in turn is restarted, the active after a hand-off. A client that
+// was told of one node only finds the others by what they say.
 func TestRollingRestart(t *testing.T) {
-	for _, nodes := range []int{2, 3} {
-		t.Run(fmt.Sprintf("%d nodes", nodes), func(t *testing.T) {
-			inBubble(t, nodes, func(b *bed) {
-				b.dial()
+	for _, n := range []struct{ nodes, told int }{{2, 2}, {3, 3}, {3, 1}} {
+		t.Run(fmt.Sprintf("%d nodes, %d told", n.nodes, n.told), func(t *testing.T) {
+			inBubble(t, n.nodes, func(b *bed) {
+				b.onlyTo(n.told)
 				c := b.crowd()
-				served := b.serveAlways()
-				active := 0
-				for i := range 3 * nodes {
-					node := i % nodes
-					if node == active {
-						active = (active + 1) % nodes
-						b.handOff(node, active)
-					}
-					b.restart(node, 500*time.Millisecond)
-					if i%2 == 1 { // at once, or after the take-back delay
-						time.Sleep(5 * time.Second)
-					}
-				}
-				b.checkServed(served)
+				turns := b.serveAlways()
+				b.rollingRestart()
+				b.checkServed(turns)
 				c.check()
 			})
 		})
+	}
+}
+
+func (b *bed) rollingRestart() {
+	active, n := 0, len(b.nodes)
+	for i := range 3 * n {
+		node := i % n
+		if node == active {
+			active = (active + 1) % n
+			b.handOff(node, active)
+		}
+		b.restart(node, 500*time.Millisecond)
+		if i%2 == 1 { // else the next one is restarted at once
+			time.Sleep(5 * time.Second)
+		}
 	}
 }

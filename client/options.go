@@ -118,7 +118,9 @@ func WithReleaseRetry(total, every time.Duration) Option {
 }
 
 // WithPing sets after how much silence a connection is probed, and how much
-// more silence ends it. On Linux their sum is the TCP user timeout as well.
+// more silence ends it. While an acquire is under way it is probed at least
+// every 2 s, so that with the default timeout a waiter whose node is cut off
+// still finds its place at the next active. On Linux their sum is the TCP user timeout as well.
 // Default: 5 s and 3 s.
 func WithPing(every, timeout time.Duration) Option {
 	return func(c *config) { c.pingEvery, c.pingTimeout = every, timeout }

@@ -140,6 +140,7 @@ func (c *Client) ask(n *conn, key string, r *wire.Request, stop <-chan struct{},
 		if c.closing.Load() {
 			return result{}, ErrClosed
 		}
+		n.doubt()
 		return result{conn: n, err: errLate}, nil
 	}
 	res := cl.res

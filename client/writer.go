@@ -129,6 +129,21 @@ func (n *conn) write() {
 	}
 }
 
+// waitingPing is the longest silence while an acquire is under way. A node that
+// is cut off, rather than dead, is replaced after a second, and places in line
+// are kept for five more: by then the client has to have given it up.
+const waitingPing = 2 * time.Second
+
+// silence is how long nothing may be heard while an acquire is under way.
+func (cl *call) silence() time.Duration { return min(milli(cl.leaseMS)/3, waitingPing) }
+
+// doubt has a ping sent now: something was not answered in time.
+func (n *conn) doubt() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pingAtLeastLocked(minPing)
+}
+
 // minPing keeps tiny leases from turning pings into load.
 const minPing = time.Millisecond
 
@@ -229,7 +244,7 @@ func (n *conn) pingLocked(now instant) {
 	n.pingEvery = n.c.cfg.pingEvery
 	for _, cl := range n.table.calls {
 		if cl != nil && cl.leaseMS != 0 {
-			n.pingEvery = max(minPing, min(n.pingEvery, milli(cl.leaseMS)/3))
+			n.pingEvery = max(minPing, min(n.pingEvery, cl.silence()))
 		}
 	}
 	ping := n.c.calls.get("")

@@ -154,6 +154,15 @@ func (s *Server) Demote(active, activeNode string) {
 	}
 }
 
+// Vanish makes the node's connections gone for the table, though they stand;
+// nothing comes from them any more.
+func (s *Server) Vanish() {
+	for _, c := range s.Conns() {
+		c.Mute()
+		s.Table.forget(c, false)
+	}
+}
+
 func (c *Conn) read() {
 	defer c.s.wg.Done()
 	defer close(c.in)
