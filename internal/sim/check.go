@@ -177,7 +177,7 @@ func (c *checker) step(p *process) {
 	c.steps++
 	at := m.Position()
 	if m.Role() == replica.Active && at.Epoch != p.epoch {
-		p.epoch, p.reignAt = at.Epoch, c.w.now
+		p.epoch = at.Epoch
 		c.reign(p)
 	}
 	if at != p.seen || c.dear {
@@ -199,6 +199,8 @@ func (c *checker) began(p *process, e locks.Token) {
 		c.fail("n%d begins reign %d, but has heard of token %d", p.rank, e, heard)
 	}
 	c.highest[p.rank] = max(c.highest[p.rank], e)
+	p.reignAt = c.w.now
+	c.inherit(p, replica.Epoch(e))
 	c.tokens[e] = &grant{by: p.rank, at: replica.Position{Epoch: replica.Epoch(e), Seq: 1}}
 }
 
@@ -208,7 +210,6 @@ func (c *checker) reign(p *process) {
 	case replica.WhyLoss.String(), replica.WhyStart.String(), replica.WhyOfferBroken.String():
 		c.lossAt = c.w.now
 	}
-	p.n.Inspect(func(_ *replica.Machine, t *locks.Table) { c.inherit(p, t) })
 	if !c.noLoss {
 		return
 	}
@@ -220,16 +221,16 @@ func (c *checker) reign(p *process) {
 }
 
 // inherit takes the queues with which a reign begins.
-func (c *checker) inherit(p *process, t *locks.Table) {
+func (c *checker) inherit(p *process, epoch replica.Epoch) {
 	for i := range kinds {
 		key := keyName(i)
 		var line []locks.Ticket
-		for _, w := range t.View(locks.Time(c.w.now-p.bootAt), []byte(key), 0, 1000).Waiters {
+		for _, w := range p.t.View(locks.Time(c.w.now-p.bootAt), []byte(key), 0, 1000).Waiters {
 			if !w.Ticket.IsZero() {
 				line = append(line, w.Ticket)
 			}
 		}
-		c.lines[lineKey{p, p.epoch, key}] = line
+		c.lines[lineKey{p, epoch, key}] = line
 	}
 }
 

@@ -24,6 +24,7 @@ type process struct {
 	bootAt time.Duration
 	n      *node.Node
 	m      *replica.Machine // n's, to look at
+	t      *locks.Table     // the same
 	pipes  []*pipe
 	pulls  map[replica.LinkID]bool
 	mark   locks.Token // what a data directory keeps
@@ -75,7 +76,7 @@ func (p *process) start() {
 	if p.n, err = node.New(cfg); err != nil {
 		panic(err)
 	}
-	p.n.Inspect(func(m *replica.Machine, _ *locks.Table) { p.m = m })
+	p.n.Inspect(func(m *replica.Machine, t *locks.Table) { p.m, p.t = m, t })
 	p.n.Connect(p)
 	p.keepMark()
 	p.turn(boot)
