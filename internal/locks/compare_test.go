@@ -19,9 +19,10 @@ func sameReplies(got, want []Reply) error {
 	return nil
 }
 
-// inTokenOrder sorts the pushes that one new waiter brought about: which holder
-// is told first is nobody's business.
-func inTokenOrder(list []Reply) {
+// inTokenOrder sorts the pushes that new waiters brought about: which holder
+// is told first is nobody's business. Of a crowd of holders only some are told.
+func inTokenOrder(replies []Reply, crowded func(key []byte) bool) []Reply {
+	list := slices.DeleteFunc(slices.Clone(replies), func(r Reply) bool { return r.Code == ContendedPush && crowded(r.Key) })
 	for i := 0; i < len(list); i++ {
 		from := i
 		for i < len(list) && list[i].Code == ContendedPush {
@@ -29,6 +30,7 @@ func inTokenOrder(list []Reply) {
 		}
 		slices.SortFunc(list[from:i], func(a, b Reply) int { return cmp.Compare(a.Token, b.Token) })
 	}
+	return list
 }
 
 // positions forgives a Position that is too high because of those ahead who

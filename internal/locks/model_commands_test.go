@@ -182,6 +182,13 @@ func (m *model) stats() (s Stats) {
 	return s
 }
 
+// crowded says whether a key has, or just had, more holders than are told of
+// a new waiter.
+func (m *model) crowded(key []byte) bool {
+	k := m.keys[string(key)]
+	return k != nil && len(k.holds) > 12
+}
+
 func (m *model) waitersOn(key []byte) int {
 	if k := m.keys[string(key)]; k != nil {
 		return len(k.queue)

@@ -17,7 +17,9 @@ func (s *scene) print(fx *Effects) {
 		}
 		l := line{words: []string{"event", e.Kind.String()}}
 		l.key(e.Key)
-		l.pair("token", s.tokenName(e.Token))
+		if e.Kind != EventEpoch || s.rawToken {
+			l.pair("token", s.tokenName(e.Token))
+		}
 		l.pair("ticket", ticketName(e.Ticket))
 		l.length("lease", e.Lease)
 		l.length("wait", e.Wait)
@@ -26,6 +28,7 @@ func (s *scene) print(fx *Effects) {
 		}
 		l.flags(e.Flags)
 		l.reason(e.Reason)
+		l.number("place", e.Index)
 		fmt.Fprintln(&s.out, l)
 	}
 	for i := range fx.Replies {
@@ -54,7 +57,7 @@ func (s *scene) printReply(r *Reply) {
 // issued gives a token its name. One that is not above all before it is said
 // to be so.
 func (s *scene) issued(t Token) {
-	if n := len(s.tokens); n > 0 && t <= s.tokens[n-1] {
+	if n := len(s.tokens); n > 0 && t <= s.tokens[n-1] && !s.merging {
 		fmt.Fprintf(&s.out, "TOKEN WENT BACK from %d to %d\n", s.tokens[n-1], t)
 	}
 	s.tokens = append(s.tokens, t)

@@ -77,6 +77,8 @@ type scene struct {
 	gone     map[string]bool    // those that were detached
 	numbered uint64
 	tokens   []Token // t1, t2, ...
+	there    []Event // what another node offers
+	merging  bool
 	rawToken bool
 }
 
@@ -108,6 +110,28 @@ func (s *scene) step(words []string) error {
 		if words[0] == "advance" {
 			return s.advance(int(a.number["max"]))
 		}
+	case "promote":
+		for who := range s.sessions {
+			s.gone[who] = true
+		}
+		return s.promote()
+	case "activate":
+		return s.activate()
+	case "rouse":
+		return s.rouse(int(a.number["max"]))
+	case "step-down":
+		return s.stepDown()
+	case "there":
+		return s.offer(words[1], a)
+	case "merge":
+		s.merging = true
+		defer func() { s.merging, s.there = false, nil }()
+		return s.merge(s.there)
+	case "trim":
+		return s.trim(a.number["keep"])
+	case "ended":
+		first, next := s.table.Ended()
+		fmt.Fprintf(&s.out, "ended: places %d to %d\n", first, next)
 	case "view":
 		s.view(a.keyAt(0))
 	case "stats":
@@ -185,6 +209,24 @@ func (s *scene) command(who, op string, a args) error {
 		s.gone[who] = true
 	}
 	return s.do(c)
+}
+
+// offer adds to what another node has.
+func (s *scene) offer(kind string, a args) error {
+	e := Event{Key: a.keyAt(1), Token: s.token(a.word["token"]), Ticket: ticketOf(a.word["ticket"]), Lease: a.length["lease"],
+		Wait: a.length["wait"], Slots: uint16(max(a.number["slots"], 1)), Origin: &Origin{Owner: "there"}}
+	for name, flag := range flagNames {
+		if a.flag[name] {
+			e.Flags |= flag
+		}
+	}
+	for e.Kind = EventEpoch; e.Kind.String() != kind; e.Kind++ {
+		if e.Kind > EventEnded {
+			return fmt.Errorf("unknown event %q", kind)
+		}
+	}
+	s.there = append(s.there, e)
+	return nil
 }
 
 var flagNames = map[string]Flags{"try": Try, "retry": Retry, "shared": Shared, "bound": Bound, "contended": Contended, "stay": Stay}
