@@ -66,10 +66,13 @@ func (d *daemon) warnHidden() {
 	if !listed || isLoopbackHost(own.host()) {
 		return
 	}
-	for setting, ln := range map[string]net.Listener{"HOLDFAST_HTTP_ADDR": d.http, "HOLDFAST_NATIVE_ADDR": d.tcp} {
-		if isLoopback(ln) {
+	for _, port := range []struct {
+		setting string
+		ln      net.Listener
+	}{{"HOLDFAST_NATIVE_ADDR", d.tcp}, {"HOLDFAST_HTTP_ADDR", d.http}} {
+		if isLoopback(port.ln) {
 			d.log.Warn("only this machine reaches an address, but HOLDFAST_PEERS names another for the others to come to",
-				"event", "hidden", "setting", setting, "address", ln.Addr().String(), "peers_entry", own.String())
+				"event", "hidden", "setting", port.setting, "address", port.ln.Addr().String(), "peers_entry", own.String())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,4 +139,16 @@ func TestClusterStartLines(t *testing.T) {
 		t.Errorf("log:\n%s", d.text())
 	}
 	d.await(t, "only this machine reaches an address, but HOLDFAST_PEERS names another for the others to come to")
+}
+
+// A list of one node is a cluster of one: it starts, answers and stops.
+func TestClusterOfOne(t *testing.T) {
+	d := startHere(t, "HOLDFAST_PEERS=n1=http://127.0.0.1:1", secretVar, "HOLDFAST_ADVERTISE_NATIVE=127.0.0.1:7620")
+	if status, body := ask(t, "GET", "http://"+d.http+"/v1/cluster"); status != http.StatusOK || !strings.Contains(body, `"name":"n1","self":true`) {
+		t.Errorf("answered %d %s", status, body)
+	}
+	d.stop()
+	if code := d.exitCode(t); code != exitOK {
+		t.Errorf("exit code %d; log:\n%s", code, d.text())
+	}
 }

@@ -252,6 +252,36 @@ func TestForwardFails(t *testing.T) {
 	})
 }
 
+// A redirect does not wait for the body; where there is none the connection goes on.
+func TestRedirectBeforeTheBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPort(t, Config{})
+		defer p.shutdown()
+		p.server.active = func() node.ActiveNode { return node.ActiveNode{Name: "n2", HTTP: []string{"http://n2:7621"}} }
+		const head = "POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n"
+		c := p.dial(head + "\r\n")
+		defer c.Close()
+		begin := time.Now()
+		p.wantAnswer(c, `307 {"status":"moved","active":"n2"`)
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("took %v", took)
+		}
+		io.WriteString(c, `{"key":1}`) // it is taken, so that no reset overtakes the answer
+		p.wantAnswer(c, "EOF")
+
+		bare := p.dial(post("/v1/acquire?key=k"))
+		defer bare.Close()
+		p.wantAnswer(bare, `307 {"status":"moved","active":"n2"`)
+		io.WriteString(bare, asClient)
+		p.wantAnswer(bare, "200 ")
+
+		// curl asks before it sends more than a kilobyte: it is told not to.
+		careful := p.dial(head + "Expect: 100-continue\r\n\r\n")
+		defer careful.Close()
+		p.wantAnswer(careful, `307 {"status":"moved","active":"n2"`)
+	})
+}
+
 // A command that the table answers with Moved leads to the active; where clients can't follow, they are asked to repeat.
 func TestMoved(t *testing.T) {
 	r := httptest.NewRequest("POST", "http://localhost/v1/acquire?key=k", nil)

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -76,6 +75,14 @@ func (p *port) link(c *client) {
 	p.echo(c)
 }
 
+// reserved is how many connections have a place in the reserve.
+func (p *port) reserved() int {
+	synctest.Wait()
+	p.server.reserve.mu.Lock()
+	defer p.server.reserve.mu.Unlock()
+	return len(p.server.reserve.conns)
+}
+
 // A link outlives every time limit of the server, and is counted nowhere.
 func TestLinkIsNoClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -122,12 +129,11 @@ func TestReserve(t *testing.T) {
 		}
 		peer := p.dial(asPeer)
 		p.link(peer)
-		synctest.Wait()
-		if n := len(p.server.reserve.conns); n != reserved-1 {
+		if n := p.reserved(); n != reserved-1 {
 			t.Errorf("%d connections in the reserve, want %d: the peer's is out, and the oldest made room", n, reserved-1)
 		}
 		time.Sleep(headerTimeout + time.Second)
-		if n := len(p.server.reserve.conns); n != 0 {
+		if n := p.reserved(); n != 0 {
 			t.Errorf("%d connections in the reserve after the time for a header", n)
 		}
 		p.echo(peer)
@@ -159,7 +165,7 @@ func TestReservePlaces(t *testing.T) {
 		c.leave()
 		c.Close()
 		if n, want := len(v.conns), min(reserved, len(conns)-1-i); n != want {
-			t.Fatal(fmt.Sprintf("after %d: %d places taken, want %d", i, n, want))
+			t.Fatalf("after %d: %d places taken, want %d", i, n, want)
 		}
 	}
 }

@@ -56,6 +56,10 @@ func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request, at node.Activ
 			return
 		}
 	}
+	if r.ContentLength != 0 {
+		// Else net/http would read the body before it lets the answer go.
+		w.Header().Set("Connection", "close")
+	}
 	s.send(w, r, s.redirect(r, at))
 }
 

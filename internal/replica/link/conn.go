@@ -44,7 +44,7 @@ type conn struct {
 
 // run serves the link until it ends, and waits for its sender.
 func (c *conn) run() {
-	c.t.log.Info("link up", "event", "link-up", "peer", c.name, "link", c.id, "dialled", c.dialled, "remote", c.remote())
+	stop := c.t.announceUp(c)
 	go c.send()
 	c.owner.Step(replica.LinkUp{Link: c.id, Dialled: c.dialled})
 	err := c.read()
@@ -53,7 +53,8 @@ func (c *conn) run() {
 	c.out.fail(explain(err))
 	c.ws.CloseNow()
 	<-c.sent
-	c.t.log.Info("link down", "event", "link-down", "peer", c.name, "link", c.id, "lasted", time.Since(c.since), "err", c.out.cause())
+	stop()
+	c.t.announceDown(c)
 	if no, ok := errors.AsType[*refusal](c.out.cause()); ok { // of the last step of the handshake, by a peer that is up here already
 		c.t.report(lineAccept, c.rank, c.name, c.remote(), no)
 	}

@@ -215,6 +215,54 @@ func TestHeartbeatsAheadOfBulk(t *testing.T) {
 	})
 }
 
+// Links that the machine gives up as soon as they stand do not fill the log; what comes after one that stood is told at once.
+func TestFlappingLinksAreQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork()
+		b := net.start(t, 1, 2, deaf)
+		b.owner.then(func(in replica.Input) {
+			if up, ok := in.(replica.LinkUp); ok {
+				b.tr.Push(replica.CloseLink{Link: up.Link, Why: "another peers list"})
+			}
+		})
+		a := net.start(t, 0, 2)
+		time.Sleep(65 * time.Second)
+		synctest.Wait()
+		for _, x := range []*node{a, b} {
+			ups := slices.DeleteFunc(x.owner.take(), func(s string) bool { return !strings.HasPrefix(s, "up ") })
+			if n := len(ups); n < 100 {
+				t.Errorf("n%d: only %d links", x.rank, n)
+			}
+			for _, msg := range []string{`msg="link up"`, `msg="link down"`} {
+				if n := strings.Count(x.log.String(), msg); n < 3 || n > 5 {
+					t.Errorf("n%d: %d lines %s", x.rank, n, msg)
+				}
+			}
+			x.logs("link down", "another peers list", "skipped=")
+		}
+
+		// One that stays is told of, and so is its end.
+		var stands replica.LinkID
+		b.owner.then(func(in replica.Input) {
+			if up, ok := in.(replica.LinkUp); ok {
+				stands = up.Link
+			}
+		})
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		stayed := stands
+		b.logs("link up", fmt.Sprintf("link=%d ", stayed))
+		b.tr.Push(replica.CloseLink{Link: stayed, Why: "enough"})
+		time.Sleep(400 * time.Millisecond)
+		synctest.Wait()
+		b.logs("link down", fmt.Sprintf("link=%d ", stayed), "enough")
+		b.logs("link up", fmt.Sprintf("link=%d ", stands))
+		if stands == stayed {
+			t.Error("the link did not come again")
+		}
+	})
+}
+
 // CloseLink lets out what was sent before, tells the peer why, and is not
 // followed by a LinkDown.
 func TestCloseLink(t *testing.T) {

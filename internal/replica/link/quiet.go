@@ -19,6 +19,8 @@ type line uint8
 const (
 	lineDial line = iota
 	lineAccept
+	lineUp
+	lineDown
 	numLines
 )
 
@@ -45,6 +47,38 @@ func (q *quiet) allow(now time.Time, kind line, r replica.Rank, text string) (sk
 	skipped = s.skipped
 	s.at, s.text, s.skipped = now, text, 0
 	return skipped, true
+}
+
+// announceUp writes down that a link stands: after one that did not stay, perhaps
+// only once this one does. The caller calls stop when the link has ended.
+func (t *Transport) announceUp(c *conn) (stop func() bool) {
+	skipped, ok := 0, true
+	if t.flaps[c.rank-replica.Nobody].Load() {
+		skipped, ok = t.lines.allow(time.Now(), lineUp, c.rank, "")
+	}
+	tell := func() {
+		t.log.Info("link up", "event", "link-up", "peer", c.name, "link", c.id, "dialled", c.dialled, "remote", c.remote(), "skipped", skipped)
+	}
+	if !ok {
+		return time.AfterFunc(steady, tell).Stop
+	}
+	tell()
+	return func() bool { return true }
+}
+
+// announceDown writes down that a link has ended. Links that are given up as soon
+// as they stand come again and again, where the nodes can prove the secret to
+// each other and the machines do not agree: they are told of once in a while.
+func (t *Transport) announceDown(c *conn) {
+	lasted, skipped, ok := time.Since(c.since), 0, true
+	short := lasted < steady
+	t.flaps[c.rank-replica.Nobody].Store(short)
+	if short {
+		skipped, ok = t.lines.allow(time.Now(), lineDown, c.rank, c.out.cause().Error())
+	}
+	if ok {
+		t.log.Info("link down", "event", "link-down", "peer", c.name, "link", c.id, "lasted", lasted, "err", c.out.cause(), "skipped", skipped)
+	}
 }
 
 // report writes down that a connection to or from a peer, whose name is only

@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"holdfast/internal/replica"
@@ -44,6 +45,7 @@ type Transport struct {
 	peers [replica.MaxNodes]*dialer // nil: this node, or not in the list
 
 	lines quiet
+	flaps [replica.MaxNodes + 1]atomic.Bool // by rank, from Nobody on: the last link did not stay
 
 	mu      sync.Mutex // guards what follows
 	owner   Owner      // nil: not running
