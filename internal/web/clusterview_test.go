@@ -21,7 +21,7 @@ func TestClusterView(t *testing.T) {
 				Since: startOfTokens.In(time.FixedZone("", 3600)), Reason: "the only one alive"},
 			{Rank: 1, Name: "n1", Self: true, Alive: true, Role: node.Standby, Epoch: 8, Seq: 5, Behind: 2, Lag: 1500 * time.Millisecond},
 			{Rank: 2, Name: "n2"},
-			{Rank: 3, Name: "n3", Role: node.Stopping, Refuse: "the clocks are two hours apart"},
+			{Rank: 3, Name: "n3", Role: node.Stopping, Refused: "the clocks are two hours apart"},
 		}
 	}
 	ask := func(accept string) string {
