@@ -20,7 +20,7 @@ const (
 )
 
 var whyNames = [numWhys]string{
-	WhyAlone: "alone", WhyStart: "start", WhyLoss: "loss of the active", WhyStop: "hand-off, stopping",
+	WhyAlone: "single node started", WhyStart: "start", WhyLoss: "loss of the active", WhyStop: "hand-off, stopping",
 	WhyTakeBack: "hand-off, take-back", WhyOperator: "hand-off, operator", WhyTwoActives: "two actives",
 	WhyMerge: "merge", WhyLaterEpoch: "later epoch at a peer", WhyOfferBroken: "offer broken off",
 	WhySynced: "in step", WhySnapshot: "snapshot began",

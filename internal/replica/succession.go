@@ -152,15 +152,15 @@ func (m *Machine) startFetch(r Rank) {
 
 // promote: this node is next.
 func (m *Machine) promote() {
-	why := WhyLoss
+	why, gap := WhyLoss, lossGap
 	switch {
-	case len(m.cfg.Names) == 1:
-		why = WhyAlone
+	case len(m.cfg.Names) == 1: // nobody else ever took a token
+		why, gap = WhyAlone, 0
 	case m.role == Joining:
 		why = WhyStart
 	}
 	m.damping.off = false
-	m.becomeActive(why, lossGap)
+	m.becomeActive(why, Token(gap))
 }
 
 // becomeActive begins a reign. The state owner takes the first token.
