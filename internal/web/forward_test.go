@@ -353,6 +353,20 @@ func TestMark(t *testing.T) {
 	}
 }
 
+// No garbage is believed, and none breaks the reader.
+func FuzzMark(f *testing.F) {
+	r := httptest.NewRequest("POST", "http://n1/v1/acquire?key=k", nil)
+	f.Add(newMark("somebody else's secret", startOfTokens, r, "192.0.2.1:4444"))
+	f.Add("")
+	f.Add("AQ")
+	f.Add(strings.Repeat("A", 300))
+	f.Fuzz(func(t *testing.T, text string) {
+		if remote, ok := readMark(twoSecrets(), startOfTokens, r, text); ok {
+			t.Errorf("believed, from %q", remote)
+		}
+	})
+}
+
 // Without a secret there is nobody to forward to, and no mark to believe.
 func TestForwardNeedsASecret(t *testing.T) {
 	s := newServer(t, Config{Standby: Forward}, nil)
