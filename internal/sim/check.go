@@ -22,7 +22,8 @@ type checker struct {
 	tokens   map[locks.Token]*grant
 	highest  map[int]locks.Token // the highest that a node took, over its restarts
 	sums     map[replica.Position]uint64
-	lines    map[lineKey][]locks.Ticket // who waits for a key, by the events of a node's reign
+	texts    map[replica.Position]string // verbose: the states
+	lines    map[lineKey][]locks.Ticket  // who waits for a key, by the events of a node's reign
 	answers  map[uint64]int
 	asked    map[uint64]asker
 	holders  map[int][]*client // of a key, as the clients see it
@@ -55,7 +56,7 @@ type lineKey struct {
 
 func newChecker(w *world) *checker {
 	c := &checker{
-		w: w, tokens: map[locks.Token]*grant{}, highest: map[int]locks.Token{}, sums: map[replica.Position]uint64{},
+		w: w, tokens: map[locks.Token]*grant{}, highest: map[int]locks.Token{}, sums: map[replica.Position]uint64{}, texts: map[replica.Position]string{},
 		lines: map[lineKey][]locks.Ticket{}, answers: map[uint64]int{}, asked: map[uint64]asker{},
 		holders: map[int][]*client{}, resource: map[int]locks.Token{},
 	}
@@ -256,10 +257,13 @@ func (c *checker) state(p *process, at replica.Position) {
 			return
 		}
 		sum := t.Sum()
+		if c.verbose && c.texts[at] == "" {
+			c.texts[at] = dump(t, locks.Time(c.w.now-p.bootAt))
+		}
 		if was, ok := c.sums[at]; !ok {
 			c.sums[at] = sum
 		} else if was != sum {
-			c.fail("n%d has at %s another state than another node had there:\n%s", p.rank, at, dump(t, locks.Time(c.w.now-p.bootAt)))
+			c.fail("n%d has at %s\n%s\nanother node had\n%s", p.rank, at, dump(t, locks.Time(c.w.now-p.bootAt)), c.texts[at])
 		}
 	})
 }

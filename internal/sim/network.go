@@ -78,7 +78,7 @@ type pipe struct {
 	open   [2]bool
 	closed bool
 	last   [2]time.Duration // when the last message of an end arrives
-	held   [2][][]byte      // of an end, while its path is cut or the other end is not there yet
+	queue  [2][][]byte      // of an end: on the way, or held back while the path is cut or the other end is not there yet
 }
 
 func (w *world) dial(from, to *process) {
@@ -127,35 +127,27 @@ func (l *pipe) send(end int, data []byte) {
 		return
 	}
 	from, to := l.ends[end].rank, l.ends[1-end].rank
-	if l.w.cutOff(from, to) || len(l.held[end]) > 0 {
-		l.held[end] = append(l.held[end], data)
-		return
-	}
+	l.queue[end] = append(l.queue[end], data)
 	at := max(l.w.now+l.w.latency()+l.w.slow[[2]int{from, to}], l.last[end])
 	l.last[end] = at
-	l.w.after(at-l.w.now, func() { l.deliver(end, data) })
+	l.w.after(at-l.w.now, func() { l.deliver(end) })
 }
 
-func (l *pipe) deliver(end int, data []byte) {
-	if l.closed || !l.alive(1-end) {
+// deliver takes the next message out of the pipe of an end, if the path is there.
+func (l *pipe) deliver(end int) {
+	if l.closed || !l.alive(1-end) || len(l.queue[end]) == 0 || !l.open[1-end] ||
+		l.w.cutOff(l.ends[end].rank, l.ends[1-end].rank) {
 		return
 	}
-	if l.w.cutOff(l.ends[end].rank, l.ends[1-end].rank) || !l.open[1-end] {
-		l.held[end] = append(l.held[end], data)
-		return
-	}
+	data := l.queue[end][0]
+	l.queue[end] = l.queue[end][1:]
 	l.ends[1-end].feed(replica.Received{Link: l.id, Data: data})
 }
 
 // release lets go what a healed path held back.
 func (l *pipe) release(end int) {
-	if l.w.cutOff(l.ends[end].rank, l.ends[1-end].rank) || !l.open[1-end] {
-		return
-	}
-	held := l.held[end]
-	l.held[end] = nil
-	for _, data := range held {
-		l.send(end, data)
+	for range l.queue[end] {
+		l.w.after(l.w.latency(), func() { l.deliver(end) })
 	}
 }
 

@@ -153,6 +153,9 @@ func (p *process) Push(a replica.Action) bool {
 	switch a := a.(type) {
 	case replica.Send:
 		if l, end := p.pipe(a.Link); l != nil {
+			if c, ok := a.Msg.(*replica.Chunk); ok && p.w.check.verbose {
+				p.print("sends n%d a chunk of %s, %d bytes, first %v, last %v", l.ends[1-end].rank, c.Position, len(c.Events), c.First, c.Last)
+			}
 			l.send(end, replica.AppendMessage(nil, a.Msg))
 			if a.Lane == replica.Bulk {
 				p.pullLater(a.Link)
