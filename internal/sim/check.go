@@ -40,7 +40,13 @@ type grant struct {
 	answered bool
 	released bool          // and its holder was told
 	until    time.Duration // when its lease is over at the latest
-	ends     []replica.Position
+	ends     []ending
+}
+
+// ending is an event that ended a grant.
+type ending struct {
+	at     replica.Position
+	ranOut bool
 }
 
 type asker struct {
@@ -86,7 +92,7 @@ func (c *checker) observe(p *process, first replica.Position, events []locks.Eve
 			}
 		case locks.EventEnd, locks.EventEnded:
 			if g := c.tokens[e.Token]; g != nil {
-				g.ends = append(g.ends, at)
+				g.ends = append(g.ends, ending{at, e.Reason == locks.ByExpiry})
 			}
 		case locks.EventEnqueue:
 			k := lineKey{p, at.Epoch, string(e.Key)}
@@ -137,22 +143,24 @@ func (c *checker) granted(p *process, at replica.Position, e *locks.Event) {
 	}
 }
 
-// comesBack is invariant 7.
+// comesBack is invariant 7. A node where the lease ran out knows nothing of a
+// release elsewhere, and another may have extended it.
 func (c *checker) comesBack(p *process, e *locks.Event) {
 	g := c.tokens[e.Token]
 	if g == nil || !g.released {
 		return
 	}
-	if at, ok := c.endedIn(p, g); ok {
+	if at, ok := c.endedIn(p, g, false); ok {
 		c.fail("n%d grants %s with token %d again, which its holder released at %s", p.rank, e.Key, e.Token, at)
 	}
 }
 
-// endedIn says whether a node's state descends from an event that ended a grant.
-func (c *checker) endedIn(p *process, g *grant) (at replica.Position, ok bool) {
+// endedIn says whether a node's state descends from an event that ended a
+// grant; the end of its lease counts only if ranOut says so.
+func (c *checker) endedIn(p *process, g *grant, ranOut bool) (at replica.Position, ok bool) {
 	for _, end := range g.ends {
-		if c.covers(p, end) {
-			return end, true
+		if (ranOut || !end.ranOut) && c.covers(p, end.at) {
+			return end.at, true
 		}
 	}
 	return at, false
@@ -362,7 +370,7 @@ func (c *checker) final(p *process) {
 		standing := standing(t, locks.Time(c.w.now-p.bootAt))
 		for _, tok := range c.sorted() {
 			g := c.tokens[tok]
-			_, ended := c.endedIn(p, g)
+			_, ended := c.endedIn(p, g, true)
 			switch {
 			case c.w.now < g.until && g.answered && !standing[tok] && !ended && (c.covers(p, g.at) || c.noLoss):
 				c.fail("token %d of %s was granted at %s and is gone from n%d at %s, though nobody ended it", tok, g.key, g.at, p.rank, p.m.Position())

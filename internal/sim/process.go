@@ -248,10 +248,8 @@ func (p *process) crash() {
 func (p *process) pause() {
 	p.paused, p.pausedAt = true, p.w.now
 	p.linked = [replica.MaxNodes]bool{}
-	for _, l := range p.pipes {
-		for _, n := range l.ends {
-			p.linked[n.rank] = true
-		}
+	for _, peer := range p.m.Status().Peers {
+		p.linked[peer.Rank] = peer.Alive
 	}
 }
 
