@@ -98,7 +98,7 @@ var faults = []fault{
 	{"leases expire in the calm", "reign.go", "if now < t.reign.calm {", "if now < 0 {"},
 	{"the calm goes on", "stepdown.go", "t.reign.calm, t.reign.cursor = 0, 0", "t.reign.cursor = 0"},
 	{"a wait ends in the calm when the key goes on", "handoff.go", "case c.end() < freed:", "case c.end() < max(freed, now):"},
-	{"a graceless holder keeps its grace as it steps down", "stepdown.go", "if c := t.claims.at(id); c.grace != Never {", "if c := t.claims.at(id); c.grace != Never && c.flags&Bound != 0 {"},
+	{"an undelivered grant keeps its grace as its node steps down", "stepdown.go", "if c := t.claims.at(id); c.grace != Never {", "if c := t.claims.at(id); c.grace != Never && c.flags&Bound != 0 {"},
 	{"a waiter is not told that the node moved", "stepdown.go", "if c.state == waiting && t.here(c.session) {", "if c.state == waiting && c.ticket.IsZero() && t.here(c.session) {"},
 	{"a waiter without a ticket stays as its node steps down", "stepdown.go", "if c.state == holding || !c.ticket.IsZero() {", "if c.state == holding || c.ticket[0] == c.ticket[1] {"},
 	{"what ended is forgotten", "ended.go", "e.Kind == EventEnd && e.Reason != ByExpiry,", "e.Kind == EventEnd && e.Reason == ByForce,"},
