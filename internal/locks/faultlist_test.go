@@ -122,7 +122,7 @@ var faults = []fault{
 	{"whoever waits here for what holds there is not told", "merge_key.go", "if t.here(w.session) {", "if t.here(w.session) && w.flags&Contended != 0 {"},
 	{"what came in has no grace", "merge_key.go", "c.state == waiting || c.flags&Bound != 0 {\n\t\tgrace", "c.state == waiting && c.flags&Bound != 0 {\n\t\tgrace"},
 	{"a merge lets nobody in", "merge_key.go", "if at.entry != 0 {\n\t\tm.t.serve(", "if at.entry == 1 {\n\t\tm.t.serve("},
-	{"a merge lets nobody in where a grant ended there", "merge.go", "if t.entries.at(eid).keyLen != 0 {", "if t.entries.at(eid).keyLen > 1 {"},
+	{"a merge lets nobody in where a grant ended there", "merge.go", "if t.stands(eid) {", "if t.stands(eid) && eid > 3 {"},
 }
 
 var harmless = []fault{
