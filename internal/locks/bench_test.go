@@ -87,6 +87,21 @@ func BenchmarkExpiryStorm(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/expiry")
 }
 
+// BenchmarkStepDown ends a reign in which 100,000 wait for one key.
+func BenchmarkStepDown(b *testing.B) {
+	const waiters = 100_000
+	for b.Loop() {
+		b.StopTimer()
+		c := newCrowd(b, DefaultConfig(), waiters+1)
+		for i := range waiters + 1 {
+			c.do(Command{Op: OpAcquire, Session: client(i), Key: []byte("jobs"), Ticket: ticket(i + 1)})
+		}
+		c.fx.Reset()
+		b.StartTimer()
+		c.StepDown(&c.fx)
+	}
+}
+
 // BenchmarkCancel withdraws, and queues again, somewhere in a queue of 65,000 of
 // one client.
 func BenchmarkCancel(b *testing.B) {
