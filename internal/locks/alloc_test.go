@@ -28,7 +28,7 @@ func TestAllocations(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			c := newCrowd(t, DefaultConfig(), 3)
+			c := newCrowd(t, keeping(), 3)
 			c.fx.Record = true
 			cycle := test.cycle(c)
 			for range 100 {

@@ -149,6 +149,7 @@ func (t *Table) fold(now Time, e *Event, at place) place {
 		if at.claim != 0 {
 			t.unhold(at)
 		}
+		t.foldEnded(e)
 	case EventEnqueue:
 		if at.entry == 0 {
 			at.entry = t.newEntry(e.Key, at.hash, e.Slots)
@@ -160,13 +161,14 @@ func (t *Table) fold(now Time, e *Event, at place) place {
 		t.freeClaim(at.claim)
 	case EventClear:
 		t.forgetAll()
+		t.foldEnded(e)
 	case EventReset:
 		t.forgetKey(at.entry)
 	case EventEnded:
 		t.Hear(e.Token)
-	}
-	if t.cfg.KeepEnded {
-		t.ended.fold(e)
+		t.foldEnded(e)
+	case EventTrim:
+		t.foldEnded(e)
 	}
 	return at
 }

@@ -12,14 +12,15 @@ import (
 // BenchmarkAcquireRelease takes and releases keys one after the other: of a
 // thousand that are free, and among a million that stay held.
 func BenchmarkAcquireRelease(b *testing.B) {
-	b.Run("keys=1000", func(b *testing.B) { benchmarkPairs(b, 1000, 0) })
-	b.Run("held=1000000", func(b *testing.B) { benchmarkPairs(b, 1_000_000, 1_000_000) })
+	b.Run("keys=1000", func(b *testing.B) { benchmarkPairs(b, DefaultConfig(), 1000, 0) })
+	b.Run("ended kept", func(b *testing.B) { benchmarkPairs(b, keeping(), 1000, 0) })
+	b.Run("held=1000000", func(b *testing.B) { benchmarkPairs(b, DefaultConfig(), 1_000_000, 1_000_000) })
 }
 
 // benchmarkPairs takes and releases n keys in a random order. If they are
-// held, it releases first.
-func benchmarkPairs(b *testing.B, n, held int) {
-	c := newCrowd(b, DefaultConfig(), 2)
+// held, it releases first. With the ended set kept, it is full soon.
+func benchmarkPairs(b *testing.B, cfg Config, n, held int) {
+	c := newCrowd(b, cfg, 2)
 	keys, tokens := c.fill(n, time.Hour)
 	acquire := Command{Op: OpAcquire, Session: client(1), Lease: time.Hour}
 	release := Command{Op: OpRelease, Session: client(1)}
@@ -84,6 +85,21 @@ func BenchmarkExpiryStorm(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/expiry")
+}
+
+// BenchmarkStepDown ends a reign in which 100,000 wait for one key.
+func BenchmarkStepDown(b *testing.B) {
+	const waiters = 100_000
+	for b.Loop() {
+		b.StopTimer()
+		c := newCrowd(b, DefaultConfig(), waiters+1)
+		for i := range waiters + 1 {
+			c.do(Command{Op: OpAcquire, Session: client(i), Key: []byte("jobs"), Ticket: ticket(i + 1)})
+		}
+		c.fx.Reset()
+		b.StartTimer()
+		c.StepDown(&c.fx)
+	}
 }
 
 // BenchmarkCancel withdraws, and queues again, somewhere in a queue of 65,000 of

@@ -52,6 +52,28 @@
 // What belongs to this node alone is no event: sessions, graces, and waiters
 // without a ticket, whose events are folded but not recorded.
 //
+// # One node of several
+//
+// Activate begins a reign. Nobody is connected to what was replicated, so for
+// two seconds nothing expires: whoever could not extend while there was no
+// active does so now. Rouse then walks over the keys, a piece at a time, starts
+// the graces and serves the queues; a request that names a key before the walk
+// is there does it for that key. StepDown is the way back: those who wait are
+// told Moved, and what is left is what a follower knows.
+//
+// The ended set, kept where there are peers, records the tokens that ended
+// other than by running out, each at a numbered place. It tells a grant that
+// this node never heard of from one that is over, and is trimmed as far as
+// every peer has it. Snapshot carries it, before the keys; both come in pieces
+// that stand in the stream of events. Sum hashes what is replicated, as it
+// changes, for nodes to compare.
+//
+// After a partition both sides have granted. Merge takes the other's state, and
+// decides, by events, what stands: the union of the grants without what ended
+// on either side, the longer of two leases of one grant, and the highest tokens
+// where a key can't have them all. That depends on the tokens alone, so it comes out the
+// same whichever side merges, and once it is done it changes nothing any more.
+//
 // # Structures
 //
 // Made for a million held keys and a hundred thousand waiters on one: records

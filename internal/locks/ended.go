@@ -23,6 +23,9 @@ type endedPage [chunkSize]Token
 
 func newEndedSet() endedSet { return endedSet{first: 1, next: 1} }
 
+// size is how many places there are, holes among them.
+func (s *endedSet) size() int { return int(s.next - s.first) }
+
 // at is a place; first <= i < next.
 func (s *endedSet) at(i uint64) *Token { return &s.pages[i>>chunkBits-s.base][i&chunkMask] }
 
@@ -84,6 +87,12 @@ func (s *endedSet) fold(e *Event) {
 	}
 }
 
+func (t *Table) foldEnded(e *Event) {
+	if t.cfg.KeepEnded {
+		t.ended.fold(e)
+	}
+}
+
 // Ended says which places of the ended set are kept: first <= place < next.
 func (t *Table) Ended() (first, next uint64) { return t.ended.first, t.ended.next }
 
@@ -98,7 +107,7 @@ func (t *Table) TrimEnded(upto uint64, fx *Effects) {
 
 // boundEnded lets the oldest go where the ended set is full.
 func (t *Table) boundEnded(fx *Effects) {
-	if t.ended.next-t.ended.first > MaxEnded {
+	if t.ended.size() > MaxEnded {
 		t.TrimEnded(t.ended.first+endedStep, fx)
 	}
 }

@@ -47,9 +47,11 @@ func (d *drawer) offer() (events []Event) {
 	for range 1 + d.pick(8) {
 		e := Event{Kind: EventGrant, Key: one(d, d.names), Slots: max(one(d, d.p.slots), 1), Lease: one(d, d.p.leases),
 			Origin: one(d, origins)}
-		e.Token = Token(d.model.last*8) + Token(d.pick(400)) - 200
+		e.Token = Token(max(int(d.model.last)*8+d.pick(400)-200, 1))
 		if g, ok := d.grants.some(d.pick); ok && d.chance(40) {
 			e.Key, e.Token, e.Ticket = g.Key, g.Token, g.Ticket
+		} else if w, ok := d.waits.some(d.pick); ok && d.chance(30) { // it waits here and holds there
+			e.Key, e.Ticket, e.Token = w.Key, w.Ticket, Token(d.model.last*8)+Token(1+d.pick(200))
 		} else if d.chance(d.p.ticketed) && d.p.tickets > 0 {
 			e.Ticket = Ticket{0, byte(1 + d.pick(min(d.p.tickets, 200))), 15: 1}
 		}

@@ -17,7 +17,8 @@ import (
 func (t *Table) Merge(now Time, other *Table, fx *Effects) {
 	t.Hear(other.token(other.counter)) // whoever is served is above the grants that ran out there, too
 	t.Advance(now, 0, fx)
-	m := merger{t: t, other: other, now: now, fx: fx, ended: map[Token]uint8{}, tickets: map[Ticket]struct{}{}}
+	ended := other.ended.size() + t.ended.size()
+	m := merger{t: t, other: other, now: now, fx: fx, ended: make(map[Token]uint8, ended), tickets: map[Ticket]struct{}{}}
 	m.uniteEnded()
 	for cursor := uint32(1); cursor != 0; {
 		cursor = other.walk(cursor, func(_ uint32, theirs *entry) bool {
@@ -26,10 +27,15 @@ func (t *Table) Merge(now Time, other *Table, fx *Effects) {
 		})
 	}
 	for _, eid := range m.freed {
-		if t.entries.at(eid).keyLen != 0 {
+		if t.stands(eid) {
 			t.serve(now, eid, t.due(now)+1, fx)
 		}
 	}
+}
+
+// stands says whether there is still a key of that number.
+func (t *Table) stands(eid uint32) bool {
+	return t.entries.chunks[eid>>chunkBits] != nil && t.entries.at(eid).keyLen != 0
 }
 
 // merger is one Merge on its way.

@@ -29,6 +29,7 @@ func (m *merger) makeRoom(eid uint32, kept int) uint32 {
 	}
 	for _, g := range m.grants[kept:] {
 		if g.ours {
+			m.ended[Token(g.c.id)] |= endedHere
 			m.t.end(m.now, g.id, BySupersede, m.fx)
 		} else {
 			m.note(Token(g.c.id))

@@ -126,3 +126,25 @@ func TestMergeLongerLease(t *testing.T) {
 		}
 	}
 }
+
+// A key on which a grant ended there, and of which nothing is left, may take its
+// memory along before the queues are served.
+func TestMergeOfTheLastKeyOfItsChunk(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.KeepEnded = true
+	table, other, fx := New(cfg), New(cfg), Effects{}
+	grant := func(i int) *Event {
+		return &Event{Kind: EventGrant, Key: fmt.Appendf(nil, "key/%d", i), Token: Token(8 * i), Slots: 1, Lease: time.Hour}
+	}
+	for i := 1; i <= chunkSize; i++ {
+		table.Apply(1, grant(i))
+	}
+	table.Apply(1, &Event{Kind: EventEnd, Key: grant(1).Key, Token: 8, Reason: ByExpiry})
+	last := grant(chunkSize)
+	other.Apply(1, &Event{Kind: EventEnqueue, Key: last.Key, Ticket: Ticket{1}, Slots: 1, Lease: time.Hour, Wait: 1})
+	other.Apply(1, &Event{Kind: EventEnded, Token: last.Token})
+	table.Merge(2, other, &fx)
+	if err := table.Check(); err != nil || table.Stats().Keys != chunkSize-2 {
+		t.Errorf("%+v, %v", table.Stats(), err)
+	}
+}

@@ -94,6 +94,7 @@ func (m *model) endThose(now Time, k *mkey, gone func(h *claim) bool) (any bool)
 func (m *model) mergeKey(now Time, k, theirs *mkey) {
 	m.wake(k)
 	fresh := len(k.holds)+len(k.queue) == 0
+	slices.SortFunc(theirs.holds, func(a, b *claim) int { return cmp.Compare(b.token, a.token) })
 	both := map[Token]*claim{}
 	for _, h := range slices.Concat(k.holds, theirs.holds) {
 		ours := both[h.token]
