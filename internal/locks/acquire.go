@@ -116,7 +116,7 @@ func (t *Table) grantNew(now Time, c *Command, at place, fx *Effects) {
 
 func (t *Table) enqueue(now Time, c *Command, eid uint32, fx *Effects) {
 	if code := t.overWaiterLimit(c, eid); code != 0 {
-		if t.deadlines.next() > now {
+		if t.deadlines.next() > t.due(now) {
 			c.answer(code, fx)
 			return
 		}
@@ -132,6 +132,11 @@ func (t *Table) enqueue(now Time, c *Command, eid uint32, fx *Effects) {
 	t.moveTo(at.claim, c.Session)
 	k := t.entries.at(eid)
 	c.answer(Queued, fx).Position = k.waiters
+	t.tellHolders(k, fx)
+}
+
+// tellHolders tells the holders of a key that asked for it of a new waiter.
+func (t *Table) tellHolders(k *entry, fx *Effects) {
 	told := 0
 	t.eachHolder(k, func(id uint32, _ *claim) bool {
 		t.tellContended(id, fx)
@@ -187,7 +192,7 @@ func (t *Table) repeat(now Time, c *Command, id uint32, fx *Effects) {
 	case cl.state == holding:
 		t.reclaim(id, c.Session)
 		r := c.answer(Granted, fx)
-		r.Token, r.Lease = Token(cl.id), cl.deadline.Sub(now)
+		r.Token, r.Lease = Token(cl.id), max(cl.deadline.Sub(now), 0)
 	default:
 		t.withdrawRequest(cl, fx)
 		t.moveTo(id, 0) // out of the index under its old number

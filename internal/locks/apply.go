@@ -37,13 +37,18 @@ func (e *Event) local() bool {
 // Apply folds one event of another node's stream or snapshot into the state.
 // It reports false, and changes nothing, for an event that does not fit: an
 // unknown key, token or ticket, a grant that stands already, or one that the
-// key has no room for.
+// key has no room for. Only the token of an end is recorded all the same: a
+// follower in the middle of a snapshot has to know that it must not come back.
 func (t *Table) Apply(now Time, e *Event) bool {
 	at := place{hash: t.hashKey(e.Key)}
 	at.entry = t.find(e.Key, at.hash)
 	switch e.Kind {
-	case EventEpoch, EventClear:
-		// They concern no key.
+	case EventEpoch:
+		// It concerns no key.
+	case EventClear, EventEnded, EventTrim:
+		if t.cfg.KeepEnded && !t.ended.takes(e) {
+			return false
+		}
 	case EventGrant:
 		if !e.wellFormed() || e.Token == 0 || at.entry != 0 && !t.admits(&at, e) {
 			return false
@@ -53,11 +58,19 @@ func (t *Table) Apply(now Time, e *Event) bool {
 			(t.findTicket(at.entry, e.Ticket) != 0 || t.entries.at(at.entry).slots != e.Slots) {
 			return false
 		}
-	case EventExtend, EventEnd:
-		if at.entry == 0 {
+	case EventExtend:
+		if at.entry == 0 || e.Lease < 0 {
 			return false
 		}
 		if at.claim = t.findHolder(at.entry, e.Token); at.claim == 0 {
+			return false
+		}
+	case EventEnd:
+		if at.entry != 0 {
+			at.claim = t.findHolder(at.entry, e.Token)
+		}
+		if at.claim == 0 {
+			t.fold(now, e, place{})
 			return false
 		}
 	case EventDequeue:
@@ -83,7 +96,8 @@ func (t *Table) Apply(now Time, e *Event) bool {
 
 // wellFormed says whether e could make a claim.
 func (e *Event) wellFormed() bool {
-	return len(e.Key) > 0 && len(e.Key) <= MaxKeyLength && e.Slots > 0 && (e.Slots == 1 || e.Flags&Shared == 0)
+	return len(e.Key) > 0 && len(e.Key) <= MaxKeyLength && e.Slots > 0 && (e.Slots == 1 || e.Flags&Shared == 0) &&
+		e.Lease >= 0 && e.Wait >= 0
 }
 
 // admits says whether the key has room for the grant e, and finds the waiter
@@ -114,9 +128,9 @@ func (t *Table) findWaiter(eid uint32, ticket Ticket) uint32 {
 func (t *Table) fold(now Time, e *Event, at place) place {
 	switch e.Kind {
 	case EventEpoch:
-		t.hear(e.Token)
+		t.Hear(e.Token)
 	case EventGrant:
-		t.hear(e.Token)
+		t.Hear(e.Token)
 		if at.entry == 0 {
 			at.entry = t.newEntry(e.Key, at.hash, e.Slots)
 		}
@@ -132,7 +146,9 @@ func (t *Table) fold(now Time, e *Event, at place) place {
 		t.setDeadline(at.claim)
 		t.moveHolder(t.entries.at(at.entry), at.claim)
 	case EventEnd:
-		t.unhold(at)
+		if at.claim != 0 {
+			t.unhold(at)
+		}
 	case EventEnqueue:
 		if at.entry == 0 {
 			at.entry = t.newEntry(e.Key, at.hash, e.Slots)
@@ -146,6 +162,11 @@ func (t *Table) fold(now Time, e *Event, at place) place {
 		t.forgetAll()
 	case EventReset:
 		t.forgetKey(at.entry)
+	case EventEnded:
+		t.Hear(e.Token)
+	}
+	if t.cfg.KeepEnded {
+		t.ended.fold(e)
 	}
 	return at
 }
@@ -167,7 +188,11 @@ func (t *Table) newClaim(e *Event, at place) uint32 {
 
 func (t *Table) freeClaim(id uint32) {
 	t.clearDeadline(id)
-	t.origins.drop(t.claims.at(id).origin)
+	c := t.claims.at(id)
+	if c.grace != Never {
+		t.graces--
+	}
+	t.origins.drop(c.origin)
 	t.claims.release(id)
 }
 
@@ -178,6 +203,7 @@ func (t *Table) hold(now Time, e *Event, at place) {
 	c.deadline = now.Add(e.Lease)
 	t.setDeadline(at.claim)
 	t.addHolder(k, at.claim)
+	t.sum += k.ofGrant(c)
 	if !k.many(c) {
 		return
 	}
@@ -190,6 +216,7 @@ func (t *Table) hold(now Time, e *Event, at place) {
 // unhold ends a holder.
 func (t *Table) unhold(at place) {
 	c, k := t.claims.at(at.claim), t.entries.at(at.entry)
+	t.sum -= k.ofGrant(c)
 	if k.many(c) {
 		t.byToken.remove(at.claim)
 		if !c.ticket.IsZero() {
@@ -220,6 +247,7 @@ func (t *Table) queue(now Time, e *Event, at place) {
 	k.waiters++
 	t.waiters++
 	t.setDeadline(at.claim)
+	t.sum += k.ofWaiter(c)
 	if !c.ticket.IsZero() {
 		t.byTicket.insert(at.claim, t.hashTicket(at.entry, c.ticket))
 	}
@@ -231,6 +259,7 @@ func (t *Table) unqueue(id uint32) {
 	c := t.claims.at(id)
 	k := t.entries.at(c.entry)
 	t.unlinkSession(id)
+	t.sum -= k.ofWaiter(c)
 	if !c.ticket.IsZero() {
 		t.byTicket.remove(id)
 	}

@@ -54,8 +54,8 @@ type entry struct {
 	keyLen       uint16
 	slots        uint16 // 1, or the slots of a semaphore
 	holders      uint16
-	_            uint16
-	inline       [inlineKey]byte
+	reign        uint16          // to which it was brought, see reign.go
+	inline       [inlineKey]byte // the key, or the beginning of a longer one, zeros after it
 }
 
 const inlineKey = 20

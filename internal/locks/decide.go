@@ -27,9 +27,15 @@ func (t *Table) Do(now Time, c *Command, fx *Effects) {
 }
 
 // Advance does what fell due by now in the order of deadlines, at most limit
-// of them (0 = all): the caller shares its mutex between the pieces.
+// of them (0 = all): the caller shares its mutex between the pieces. Nothing
+// falls due in the whole table before Rouse is done, which Advance sees to as
+// well: until then some ends are not known.
 func (t *Table) Advance(now Time, limit int, fx *Effects) {
-	for n := 0; (limit == 0 || n < limit) && t.deadlines.next() <= now; n++ {
+	due := t.due(now)
+	if due == now && t.Rouse(now, limit, fx) {
+		return
+	}
+	for n := 0; (limit == 0 || n < limit) && t.deadlines.next() <= due; n++ {
 		t.expire(now, t.deadlines.slot(0).id, fx)
 	}
 }
@@ -65,10 +71,10 @@ func (t *Table) withHolder(now Time, c *Command, fx *Effects) {
 		t.extend(now, c, id, fx)
 	case c.Op == OpForce:
 		c.answer(ForceDone, fx).Token = c.Token
-		t.endGrant(now, id, ByForce, now+1, fx)
+		t.endGrant(now, id, ByForce, t.due(now)+1, fx)
 	default:
 		c.answer(Released, fx).Token = c.Token
-		t.endGrant(now, id, ByRelease, now+1, fx)
+		t.endGrant(now, id, ByRelease, t.due(now)+1, fx)
 	}
 }
 
@@ -94,7 +100,7 @@ func (t *Table) reclaim(id uint32, to Session) {
 func (t *Table) undelivered(now Time, id uint32, fx *Effects) {
 	c := t.claims.at(id)
 	if c.ticket.IsZero() {
-		t.endGrant(now, id, ByWithdrawal, now+1, fx)
+		t.endGrant(now, id, ByWithdrawal, t.due(now)+1, fx)
 		return
 	}
 	c.undelivered = true

@@ -96,14 +96,29 @@ func one[T any](d *drawer, list []T) T { return list[d.pick(len(list))] }
 // step draws a step and takes it.
 func (d *drawer) step() error {
 	d.now = d.now.Add(one(d, d.p.steps))
+	if d.now < d.model.calm && d.pick(40) == 0 {
+		d.now = d.now.Add(2 * time.Second)
+	}
+	if d.walking && d.chance(30) {
+		return d.rouse(1 + d.pick(3))
+	}
 	switch n := d.pick(d.p.restart); n {
 	case 1:
 		d.follower.restart(d.model.cfg, time.Duration(d.pick(1000))*ms)
 	case 2:
-		if !d.follower.behind {
+		// A snapshot tells of what is overdue only that it is.
+		if first := d.model.first(); !d.follower.behind && (first == nil || first.end() > d.now) {
 			clear(d.attached)
 			return d.promote()
 		}
+	case 3:
+		if err := d.stepDown(); err != nil {
+			return err
+		}
+		d.now = d.now.Add(one(d, d.p.steps))
+		return d.activate()
+	case 4:
+		return d.activate()
 	}
 	slot := d.pick(len(d.attached))
 	s := d.attached[slot]

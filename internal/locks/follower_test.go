@@ -16,7 +16,7 @@ import (
 type follower struct {
 	table  *Table
 	skew   time.Duration // its clock is ahead by this much
-	cursor uint32        // of the next piece of the snapshot
+	cursor uint64        // of the next piece of the snapshot
 	behind bool          // pieces are missing
 	fx     Effects       // the pieces
 }
@@ -53,6 +53,9 @@ func (f *follower) fold(h *harness) error {
 		if err := f.compare(h, key); err != nil {
 			return err
 		}
+	}
+	if got, want := f.table.Sum(), h.table.Sum(); got != want {
+		return fmt.Errorf("its sum is %x, the table's %x", got, want)
 	}
 	// Of each rank the next token is above all that was taken.
 	if got, want := f.table.Stats().Highest/8, h.table.Stats().Highest/8; got != want {

@@ -17,11 +17,15 @@ func (t *Table) settled(now Time, c *Command, fx *Effects) uint32 {
 
 // settle does it for an entry and reports whether anything still stands on it.
 func (t *Table) settle(now Time, eid uint32, fx *Effects) bool {
-	if t.deadlines.next() > now {
+	if t.asleep(eid) && !t.rouse(now, eid, fx) {
+		return false
+	}
+	due := t.due(now)
+	if t.deadlines.next() > due {
 		return true
 	}
 	for {
-		id := t.firstDue(eid, now)
+		id := t.firstDue(eid, due)
 		if id == 0 {
 			return true
 		}
@@ -32,14 +36,14 @@ func (t *Table) settle(now Time, eid uint32, fx *Effects) bool {
 }
 
 // firstDue returns the holder that ends first or the waiter at the head,
-// whichever is due by now and first, 0 if neither is.
-func (t *Table) firstDue(eid uint32, now Time) uint32 {
+// whichever is over at due and first, 0 if neither is.
+func (t *Table) firstDue(eid uint32, due Time) uint32 {
 	k := t.entries.at(eid)
 	id, q := k.root, k.qhead
-	if q != 0 && t.claims.at(q).end() <= now && (id == 0 || t.endsBefore(t.claims.at(q), t.claims.at(id))) {
+	if q != 0 && t.claims.at(q).end() <= due && (id == 0 || t.endsBefore(t.claims.at(q), t.claims.at(id))) {
 		return q
 	}
-	if id == 0 || t.claims.at(id).end() > now {
+	if id == 0 || t.claims.at(id).end() > due {
 		return 0
 	}
 	return id
@@ -47,7 +51,7 @@ func (t *Table) firstDue(eid uint32, now Time) uint32 {
 
 // expireIfDue ends claim id if its time has come, and says so.
 func (t *Table) expireIfDue(now Time, id uint32, fx *Effects) bool {
-	if t.claims.at(id).end() > now {
+	if t.claims.at(id).end() > t.due(now) {
 		return false
 	}
 	t.expire(now, id, fx)
@@ -74,6 +78,14 @@ func (t *Table) expire(now Time, id uint32, fx *Effects) bool {
 // who that may be: a waiter whose own time ended before it is answered so.
 // It reports whether anything still stands on the key.
 func (t *Table) endGrant(now Time, id uint32, why Reason, freed Time, fx *Effects) bool {
+	eid := t.claims.at(id).entry
+	t.end(now, id, why, fx)
+	return t.serve(now, eid, freed, fx)
+}
+
+// end ends a grant, tells its holder where that is not of its own doing, and
+// leaves the key to the caller.
+func (t *Table) end(now Time, id uint32, why Reason, fx *Effects) {
 	c := t.claims.at(id)
 	eid := c.entry
 	k := t.entries.at(eid)
@@ -84,12 +96,12 @@ func (t *Table) endGrant(now Time, id uint32, why Reason, freed Time, fx *Effect
 	}
 	t.ev = Event{Kind: EventEnd, Key: t.keyOf(k), Token: Token(c.id), Reason: why}
 	t.commit(now, place{entry: eid, claim: id}, fx)
-	return t.serve(now, eid, freed, fx)
+	t.boundEnded(fx)
 }
 
 // leave takes a waiter out of the queue at a request's instant.
 func (t *Table) leave(now Time, id uint32, why Reason, fx *Effects) bool {
-	return t.leaveAt(now, id, why, now+1, fx)
+	return t.leaveAt(now, id, why, t.due(now)+1, fx)
 }
 
 // leaveAt takes a waiter out of the queue, answers its request, and lets in
@@ -108,6 +120,8 @@ func (t *Table) dequeue(now Time, id uint32, why Reason, fx *Effects) {
 			t.tell(c, NotGranted, fx).Waited = now.Sub(c.since)
 		case ByCancel, ByRemoval:
 			t.tell(c, Cancelled, fx)
+		case BySupersede:
+			t.tell(c, Mismatch, fx)
 		}
 	}
 	t.ev = Event{Kind: EventDequeue, Key: t.keyOf(t.entries.at(c.entry)), Ticket: c.ticket, Reason: why}

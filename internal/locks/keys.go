@@ -90,10 +90,9 @@ func (t *Table) find(key []byte, hash uint32) uint32 {
 func (t *Table) newEntry(key []byte, hash uint32, slots uint16) uint32 {
 	id := t.entries.alloc()
 	e := t.entries.at(id)
-	e.keyLen, e.slots = uint16(len(key)), slots
-	if len(key) <= inlineKey {
-		copy(e.inline[:], key)
-	} else {
+	e.keyLen, e.slots, e.reign = uint16(len(key)), slots, t.reign.number
+	copy(e.inline[:], key)
+	if len(key) > inlineKey {
 		e.longKey = t.long.alloc(len(key))
 		copy(t.long.at(e.longKey, len(key)), key)
 	}

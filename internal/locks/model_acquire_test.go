@@ -36,7 +36,7 @@ func (m *model) grantAgain(now Time, h *claim, c *Command) {
 		return
 	}
 	m.moveGrant(h, c.Session)
-	m.answerWith(c, Reply{Code: Granted, Token: h.token, Lease: h.limit.Sub(now)})
+	m.answerWith(c, Reply{Code: Granted, Token: h.token, Lease: max(h.limit.Sub(now), 0)})
 }
 
 // moveGrant gives a grant to a session that proved to know of it.

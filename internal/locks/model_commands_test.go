@@ -14,7 +14,7 @@ func (m *model) release(now Time, k *mkey, c *Command) {
 		return
 	}
 	m.answerWith(c, Reply{Code: Released, Token: c.Token})
-	m.endGrant(now, h, ByRelease, atRequest(now))
+	m.endGrant(now, h, ByRelease, m.atRequest(now))
 }
 
 func (m *model) extend(now Time, k *mkey, c *Command) {
@@ -44,7 +44,7 @@ func (m *model) cancel(now Time, c *Command) {
 			return
 		}
 		m.settle(now, w.key)
-		if m.pendingUnder(c) == w && w.end() <= now {
+		if m.pendingUnder(c) == w && m.over(now, w) {
 			m.end(now, w)
 		}
 		m.forget(w.key)
@@ -68,7 +68,7 @@ func (m *model) pendingUnder(c *Command) (oldest *claim) {
 
 // withdraw ends a wait at somebody's request.
 func (m *model) withdraw(now Time, w *claim, c *Command, done Code, why Reason) {
-	m.leave(now, w, why, atRequest(now))
+	m.leave(now, w, why, m.atRequest(now))
 	m.forget(w.key)
 	m.answer(c, done)
 }
@@ -77,7 +77,7 @@ func (m *model) withdraw(now Time, w *claim, c *Command, done Code, why Reason) 
 // leaves now.
 func (m *model) waiter(now Time, k *mkey, t Ticket) *claim {
 	w := withTicket(k.queue, t)
-	if w != nil && w.end() <= now {
+	if w != nil && m.over(now, w) {
 		m.end(now, w)
 		return nil
 	}
@@ -114,7 +114,7 @@ func (m *model) force(now Time, k *mkey, c *Command) {
 		return
 	}
 	m.answerWith(c, Reply{Code: ForceDone, Token: c.Token})
-	m.endGrant(now, h, ByForce, atRequest(now))
+	m.endGrant(now, h, ByForce, m.atRequest(now))
 }
 
 // undelivered ends a grant that its client never got, or keeps it for whoever
@@ -124,7 +124,7 @@ func (m *model) undelivered(now Time, k *mkey, c *Command) {
 	switch {
 	case h == nil || h.session != c.Session:
 	case h.ticket.IsZero():
-		m.endGrant(now, h, ByWithdrawal, atRequest(now))
+		m.endGrant(now, h, ByWithdrawal, m.atRequest(now))
 	default:
 		m.change(h, func() { h.session, h.grace, h.bound = 0, now.Add(m.cfg.ReattachGrace), Never })
 	}
@@ -144,11 +144,12 @@ func (m *model) detach(now Time, s Session) {
 	}
 	slices.SortFunc(left, func(a, b *claim) int { return cmp.Compare(b.asked, a.asked) })
 	for _, c := range left {
+		m.rouse(now, c.key)
 		switch {
 		case c.token == 0 && !c.ticket.IsZero(), c.token != 0 && c.grace == Never:
 			m.disconnect(now, c)
 		case c.token == 0 && slices.Contains(c.key.queue, c):
-			m.leave(now, c, ByDetach, atRequest(now))
+			m.leave(now, c, ByDetach, m.atRequest(now))
 			m.forget(c.key)
 		}
 	}

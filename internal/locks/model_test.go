@@ -12,6 +12,8 @@ import (
 // the contract, not from Table, and is the second opinion on every answer.
 type model struct {
 	cfg      Config
+	began    Time   // the reign
+	calm     Time   // nothing expires before
 	last     uint64 // n of the last token
 	asks     uint64 // numbers what sessions ask for
 	sets     uint64 // numbers the deadlines as they are set
@@ -27,10 +29,11 @@ type model struct {
 
 // mkey is one key with what stands on it.
 type mkey struct {
-	name  []byte
-	slots uint16
-	holds []*claim // in the order of their tokens
-	queue []*claim // in the order of their arrival
+	name   []byte
+	slots  uint16
+	holds  []*claim // in the order of their tokens
+	queue  []*claim // in the order of their arrival
+	roused bool     // what a promotion left to do is done
 }
 
 // claim is one waiter or one holder.
@@ -49,6 +52,8 @@ type claim struct {
 	bound   Time   // Bound holder without a session: when it ends
 	asked   uint64 // when its session asked for it, or got it
 	set     uint64 // when its end was set; 0 = on a follower, who knows when
+	later   bool   // a promotion gives it another end, which is set when its key is roused;
+	until   Time   // then the end that is set until then
 }
 
 func newModel(cfg Config) *model {
@@ -127,6 +132,7 @@ func (m *model) do(now Time, c *Command) {
 		}
 		k := m.key(c.Key)
 		m.settle(now, k)
+		k = m.key(c.Key) // settling may have let it go
 		m.onKey(now, k, c)
 		m.forget(k)
 	}
@@ -174,7 +180,7 @@ func (m *model) key(name []byte) *mkey {
 	if k := m.keys[string(name)]; k != nil {
 		return k
 	}
-	k := &mkey{name: bytes.Clone(name)}
+	k := &mkey{name: bytes.Clone(name), roused: true}
 	m.keys[string(name)] = k
 	return k
 }

@@ -17,7 +17,7 @@ func (m *model) sooner(a, b *claim) bool {
 		return a.end() < b.end()
 	case (a.token != 0) != (b.token != 0):
 		return a.token != 0
-	case a.set == 0 && b.set == 0:
+	case a.set == b.set:
 		return m.hinted(a) < m.hinted(b)
 	}
 	return a.set < b.set
@@ -54,7 +54,7 @@ func (m *model) first() (first *claim) {
 
 func (m *model) next() Time {
 	if c := m.first(); c != nil {
-		return c.end()
+		return max(c.end(), m.calm)
 	}
 	return Never
 }
@@ -64,14 +64,36 @@ func (m *model) next() Time {
 // changes nothing for anyone else, and is left to advance.
 func (m *model) due(now Time, k *mkey) *claim {
 	c := m.soonest(m.soonest(nil, k.holds), k.queue[:min(len(k.queue), 1)])
-	if c == nil || c.end() > now {
+	if c == nil || !m.over(now, c) {
 		return nil
 	}
 	return c
 }
 
+// over says whether c has ended: in the first two seconds after a promotion
+// nothing does.
+func (m *model) over(now Time, c *claim) bool { return now >= m.calm && c.end() <= now }
+
+// rouse does what a promotion left to do on a key: who may have waited only
+// for clients that are gone is let in, as of the promotion.
+func (m *model) rouse(now Time, k *mkey) {
+	if k.roused {
+		return
+	}
+	k.roused = true
+	m.sets++
+	for _, c := range slices.Concat(k.holds, k.queue) {
+		if c.later {
+			c.set, c.later = m.sets, false // in an order that the table knows
+		}
+	}
+	m.handOn(now, k, min(m.atRequest(now), m.began+1))
+	m.forget(k)
+}
+
 // settle does what is due on a key.
 func (m *model) settle(now Time, k *mkey) {
+	m.rouse(now, k)
 	for c := m.due(now, k); c != nil; c = m.due(now, k) {
 		m.end(now, c)
 	}
@@ -82,8 +104,12 @@ func (m *model) settle(now Time, k *mkey) {
 func (m *model) advance(now Time, most int) {
 	for done := 0; most == 0 || done < most; done++ {
 		c := m.first()
-		if c == nil || c.end() > now {
+		if c == nil || !m.over(now, c) {
 			return
+		}
+		if !c.key.roused {
+			m.rouse(now, c.key)
+			continue
 		}
 		m.end(now, c)
 		m.forget(c.key)
@@ -144,8 +170,13 @@ func (m *model) drop(now Time, c *claim, why Reason) {
 }
 
 // atRequest is the instant from which a request makes room: all that is due by
-// now came before it.
-func atRequest(now Time) Time { return now + 1 }
+// now came before it, but in the first two seconds nothing is due.
+func (m *model) atRequest(now Time) Time {
+	if now < m.calm {
+		return -Never
+	}
+	return now + 1
+}
 
 // handOn grants to the head of the queue as long as it fits. There was room
 // from an instant on that may lie before now: who had given up by then is told

@@ -1,7 +1,6 @@
 package locks_test
 
 import (
-	"slices"
 	"time"
 
 	. "holdfast/internal/locks"
@@ -62,39 +61,6 @@ func (m *model) row(k *mkey) Row {
 		r.OldestWait = k.queue[0].since
 	}
 	return r
-}
-
-// promote makes m what its follower knows at the instant at which that becomes
-// the active: every client is gone, a waiter without a ticket was never heard of, nobody
-// knows which grant was not delivered. Whoever that leaves with room before
-// him is granted, key by key, those of the given order first. Times move to the follower's
-// clock, which is ahead by skew.
-func (m *model) promote(now Time, rank uint8, skew time.Duration, order []string) {
-	m.sessions = map[Session]Origin{}
-	m.cfg.Rank = rank
-	m.cfg.ClockAtZero -= uint64(skew) / 500
-	for _, k := range m.keys {
-		k.queue = slices.DeleteFunc(k.queue, func(w *claim) bool { return w.ticket.IsZero() })
-		for _, c := range slices.Concat(k.holds, k.queue) {
-			c.session, c.grace, c.bound = 0, Never, Never
-			c.limit = c.limit.Add(skew)
-			if c.token == 0 || c.flags&Bound != 0 {
-				m.disconnect(now, c)
-			}
-		}
-	}
-	m.activate(now, 0)
-	for _, name := range order {
-		m.handOn(now, m.keys[name], atRequest(now))
-	}
-	for _, k := range m.keys {
-		m.handOn(now, k, atRequest(now))
-	}
-	for _, k := range m.keys {
-		for _, c := range slices.Concat(k.holds, k.queue) {
-			c.set = 0
-		}
-	}
 }
 
 // takeSince takes over since when what stands on a key stands there: of what a

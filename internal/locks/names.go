@@ -46,7 +46,8 @@ func (m Mode) String() string { return name(modeNames[:], int(m)) }
 
 var eventNames = [...]string{
 	EventEpoch: "epoch", EventGrant: "grant", EventExtend: "extend", EventEnd: "end", EventEnqueue: "enqueue",
-	EventDequeue: "dequeue", EventClear: "clear", EventReset: "reset",
+	EventDequeue: "dequeue", EventClear: "clear", EventReset: "reset", EventEnded: "ended",
+	EventTrim: "trim",
 }
 
 func (k EventKind) String() string { return name(eventNames[:], int(k)) }

@@ -109,6 +109,9 @@ var profiles = []profile{
 		p.steps = []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 40 * ms}
 		p.leases = []time.Duration{ms, 5 * ms}
 	}),
+	with("many reigns", func(p *profile) {
+		p.restart, p.detach, p.sweep = 60, 10, 5
+	}),
 	with("tokens outrun the clock", func(p *profile) {
 		p.cfg.ClockAtZero, p.cfg.Rank = 0, 7
 		p.steps = []time.Duration{0, 0, 0, 1, 499, 500, 1001}

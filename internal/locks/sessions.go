@@ -57,6 +57,10 @@ func (t *Table) detach(now Time, c *Command, fx *Effects) {
 			*s = session{}
 			return
 		}
+		if eid := t.claims.at(s.list).entry; t.asleep(eid) {
+			t.rouse(now, eid, fx) // it may be another's turn, or this one's end
+			continue
+		}
 		t.disconnect(now, s.list, fx)
 	}
 	fx.More = true
@@ -93,6 +97,11 @@ func (t *Table) setGrace(id uint32, until Time) {
 	c := t.claims.at(id)
 	if c.grace == until {
 		return
+	}
+	if c.grace == Never {
+		t.graces++
+	} else if until == Never {
+		t.graces--
 	}
 	c.grace = until
 	t.setDeadline(id)

@@ -1,21 +1,53 @@
 package locks
 
 // Snapshot appends to fx.Events what rebuilds the table elsewhere, a piece of
-// at least atLeast claims (less at the end) at a time: start with cursor 0, go on
+// at least atLeast claims or ended tokens (less at the end) at a time: start with cursor 0, go on
 // with the cursor returned, until it is 0. The table may change in between:
 // every piece stands in the event stream at the place where it was taken, and
 // says of each of its keys all that stands on it, so that a follower that folds
 // stream and pieces in order ends up with the same state. Waiters without a
 // ticket are left out. fx.Seq does not count these events.
-func (t *Table) Snapshot(now Time, cursor uint32, atLeast int, fx *Effects) uint32 {
+//
+// First comes the ended set. Once a follower has the beginning it knows the
+// set's bounds, so that an end in the stream gets the same place there as here;
+// the pieces fill the places before.
+func (t *Table) Snapshot(now Time, cursor uint64, atLeast int, fx *Effects) (next uint64) {
 	if cursor == 0 {
-		fx.Events = append(fx.Events, Event{Kind: EventClear}, Event{Kind: EventEpoch, Token: t.token(t.counter)})
+		fx.Events = append(fx.Events, Event{Kind: EventClear, Index: t.ended.next},
+			Event{Kind: EventEpoch, Token: t.token(t.counter)}, Event{Kind: EventTrim, Index: t.ended.first})
+		cursor = endedCursor | t.ended.next
 	}
 	taken := 0
-	return t.walk(cursor, func(id uint32, k *entry) bool {
+	if cursor&endedCursor != 0 {
+		if cursor, taken = t.captureEnded(cursor&^endedCursor, atLeast, fx); cursor != 0 {
+			return endedCursor | cursor
+		}
+	}
+	return uint64(t.walk(uint32(cursor), func(id uint32, k *entry) bool {
 		taken += t.capture(now, k, fx)
 		return taken < atLeast
-	})
+	}))
+}
+
+// endedCursor marks a cursor as a place in the ended set; others are a key's.
+const endedCursor = 1 << 63
+
+// captureEnded appends the places of the ended set before below, the last
+// first: the set may grow as fast as it is told, and lose its oldest, and the
+// walk still ends. It returns the place to go on before, 0 at the end. What is
+// appended meanwhile travels in the stream.
+func (t *Table) captureEnded(below uint64, atLeast int, fx *Effects) (next uint64, taken int) {
+	for below > t.ended.first {
+		if taken >= atLeast {
+			return below, taken
+		}
+		below--
+		if token := *t.ended.at(below); token != 0 { // a hole here is one there
+			fx.Events = append(fx.Events, Event{Kind: EventEnded, Token: token, Index: below})
+			taken++
+		}
+	}
+	return 0, taken
 }
 
 // capture appends what stands on one key and returns how many claims that was.
@@ -25,7 +57,7 @@ func (t *Table) capture(now Time, k *entry, fx *Effects) int {
 	fx.Events = append(fx.Events, Event{Kind: EventReset, Key: key})
 	t.eachHolder(k, func(_ uint32, c *claim) bool {
 		fx.Events = append(fx.Events, Event{
-			Kind: EventGrant, Key: key, Token: Token(c.id), Lease: c.deadline.Sub(now),
+			Kind: EventGrant, Key: key, Token: Token(c.id), Lease: max(c.deadline.Sub(now), 0),
 			Slots: k.slots, Flags: c.flags, Ticket: c.ticket, Origin: t.origins.at(c.origin),
 		})
 		return true

@@ -24,7 +24,7 @@ func TestSnapshotInTheStream(t *testing.T) {
 		stale := Event{Kind: EventGrant, Key: []byte("stale"), Token: 8, Slots: 1, Lease: time.Hour}
 		follower.Apply(w.now, &stale) // a snapshot replaces what was there
 		w.fx.Reset()
-		for cursor, first := uint32(0), true; first || cursor != 0; first = false {
+		for cursor, first := uint64(0), true; first || cursor != 0; first = false {
 			cursor = w.table.Snapshot(w.now, cursor, 3, &w.fx)
 			for range rnd.IntN(6) {
 				w.step(rnd)
@@ -37,6 +37,9 @@ func TestSnapshotInTheStream(t *testing.T) {
 		w.feed(follower)
 		if err := follower.Check(); err != nil {
 			t.Fatalf("seed %d: follower: %v", seed, err)
+		}
+		if got, want := follower.Sum(), w.table.Sum(); got != want {
+			t.Fatalf("seed %d: the follower's sum is %x, not %x", seed, got, want)
 		}
 		if got, want := replicated(follower, w.now), replicated(w.table, w.now); got != want {
 			t.Fatalf("seed %d: the follower has\n%swant\n%s", seed, got, want)
@@ -55,7 +58,7 @@ type world struct {
 
 func newWorld(seed uint64) *world {
 	cfg := DefaultConfig()
-	cfg.Seed = seed
+	cfg.Seed, cfg.KeepEnded = seed, true
 	w := &world{table: New(cfg)}
 	w.fx.Record = true
 	w.table.Activate(0, 0, &w.fx)
@@ -88,6 +91,10 @@ func (w *world) step(rnd *rand.Rand) {
 		}
 	}
 	w.table.Do(w.now, &c, &w.fx)
+	if rnd.IntN(40) == 0 {
+		_, next := w.table.Ended()
+		w.table.TrimEnded(next-min(next, uint64(rnd.IntN(10))), &w.fx)
+	}
 	for _, r := range w.fx.Replies {
 		if r.Code == Granted {
 			w.tokens = append(w.tokens, Command{Session: r.To, Key: append([]byte(nil), r.Key...), Token: r.Token})
@@ -121,7 +128,12 @@ func replicated(t *Table, now Time) string {
 		}
 		rows[key] = line
 	}
-	out := ""
+	first, next := t.Ended()
+	out := fmt.Sprintf("ended %d to %d:", first, next)
+	for i := first; i < next; i++ {
+		out += fmt.Sprintf(" %d", *t.ended.at(i))
+	}
+	out += "\n"
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		out += rows[key] + "\n"
 	}

@@ -21,8 +21,14 @@ type Table struct {
 	counter  uint64 // n of the highest token taken or heard
 	keyBytes int64
 	waiters  int
+	sum      uint64 // of grants and ticketed waiters, see Sum
+	ended    endedSet
 
-	prefetched uint32 // see Prefetch
+	reign  reign
+	graces int // claims whose grace runs
+
+	scratch    []uint32 // see holdersOf
+	prefetched uint32   // see Prefetch
 
 	ev Event // scratch of the decider: an Event on the stack would escape
 }
@@ -39,6 +45,7 @@ func New(cfg Config) *Table {
 		byTicket: newIndex(),
 		byToken:  newIndex(),
 		byRef:    newIndex(),
+		ended:    newEndedSet(),
 	}
 }
 
@@ -62,51 +69,8 @@ func (t *Table) nextToken(now Time) Token {
 	return t.token(max(t.counter+1, t.clock(now)))
 }
 
-// hear raises the counter to a token that was taken, here or elsewhere.
-func (t *Table) hear(token Token) { t.counter = max(t.counter, uint64(token)>>3) }
-
-// Activate begins a reign: the counter rises to the token clock and above
-// floor, and the first token, the epoch, is taken for the reign itself. What was
-// replicated has no client yet: it counts as disconnected from now on.
-func (t *Table) Activate(now Time, floor Token, fx *Effects) (epoch Token) {
-	t.hear(floor)
-	t.ev = Event{Kind: EventEpoch, Token: t.nextToken(now)}
-	epoch = t.ev.Token
-	t.commit(now, place{}, fx)
-	for cursor := uint32(1); cursor != 0; {
-		cursor = t.walk(cursor, func(id uint32, k *entry) bool {
-			t.startGraces(now, k)
-			// A waiter without a ticket may have kept out those behind it, and
-			// was never heard of here.
-			t.serve(now, id, now+1, fx)
-			return true
-		})
-	}
-	return epoch
-}
-
-// startGraces starts the grace of a key's waiters and Bound grants that belong
-// to no session.
-func (t *Table) startGraces(now Time, k *entry) {
-	var alone []uint32
-	t.eachHolder(k, func(id uint32, c *claim) bool {
-		if c.flags&Bound != 0 && !c.linked && c.grace == Never {
-			alone = append(alone, id)
-		}
-		return true
-	})
-	for id := k.qhead; id != 0; id = t.claims.at(id).next {
-		if c := t.claims.at(id); !c.linked && c.grace == Never {
-			alone = append(alone, id)
-		}
-	}
-	for _, id := range alone {
-		t.setGrace(id, now.Add(t.cfg.ReattachGrace))
-	}
-}
-
-// Next says when Advance is needed; Never when nothing is due at all.
-func (t *Table) Next() Time { return t.deadlines.next() }
+// Hear raises the counter to a token that was taken, here or elsewhere.
+func (t *Table) Hear(token Token) { t.counter = max(t.counter, uint64(token)>>3) }
 
 // Stats counts what stands in the table.
 func (t *Table) Stats() Stats {

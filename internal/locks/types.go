@@ -134,7 +134,7 @@ const (
 	LimitPending         // the limit on waiters of one session is reached
 	Lost                 // push: a grant of this session ended without a release; Reason says why
 	ContendedPush        // push: someone waits for a key held with Contended; Waiters says how many
-	Moved                // of the node, never of the table: it is not the active, or not any more; as a push, to every session
+	Moved                // the node is not the active, or not any more: of the table to those who wait, of the node to all others
 	numCodes
 )
 
@@ -183,8 +183,10 @@ const (
 	EventEnd                          // Key, Token, Reason
 	EventEnqueue                      // Key, Ticket, Lease, Wait, Slots, Flags, Origin
 	EventDequeue                      // Key, Ticket, Reason
-	EventClear                        // a snapshot begins: forget everything
+	EventClear                        // a snapshot begins: forget everything. Index is the next place of the ended set
 	EventReset                        // a snapshot's next key: forget what stands on Key; its grants and waiters follow
+	EventEnded                        // Token ended, as another node knows; Index is its place in the ended set, 0 = behind the last
+	EventTrim                         // the ended set begins at the place Index
 )
 
 // Event is one change of the replicated state, in the order in which it
@@ -202,6 +204,7 @@ type Event struct {
 	Wait   time.Duration // 0 = no bound
 	Ticket Ticket
 	Origin *Origin // shared: never changed
+	Index  uint64  // a place in the ended set
 }
 
 // Effects collects what Do and Advance bring about. The caller owns it,
@@ -228,7 +231,8 @@ type Config struct {
 	MaxKeyBytes      int64         // bytes of all those keys
 	MaxWaiters       int           // waiters over all keys
 	MaxWaitersPerKey int
-	MaxPending       int // waiters of one session
+	MaxPending       int  // waiters of one session
+	KeepEnded        bool // a node with peers: record which tokens ended
 }
 
 // DefaultConfig returns the bounds of a server that was configured with nothing.

@@ -15,23 +15,34 @@ var (
 	tokenEnd   = time.Date(2043, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// clock is the process's monotonic clock, and what the wall clock said when it
+// Clock is a process's monotonic clock, and what the wall clock said when it
 // was at zero. The wall clock is never read again: a jump changes nothing.
+type Clock struct {
+	Zero time.Time         // by the wall clock, from the start of 2026 to the end of 2042
+	Now  func() locks.Time // since Zero
+}
+
+// clock is a Clock that was judged.
 type clock struct {
-	zero         time.Time
+	Clock
 	tokensAtZero uint64
 }
 
-func newClock() (clock, error) {
-	zero := time.Now()
+// newClock takes the given clock, or the system's.
+func newClock(c *Clock) (clock, error) {
+	if c == nil {
+		zero := time.Now()
+		c = &Clock{Zero: zero, Now: func() locks.Time { return locks.Time(time.Since(zero)) }}
+	}
+	zero := c.Zero
 	if zero.Before(tokenEpoch) || !zero.Before(tokenEnd) {
 		return clock{}, errClock(zero)
 	}
 	// Not by Sub: a Duration from the wall clock is exact here, and spans of
 	// centuries do not occur between these bounds.
-	return clock{zero, uint64(zero.Round(0).Sub(tokenEpoch) / tokenTick)}, nil
+	return clock{*c, uint64(zero.Round(0).Sub(tokenEpoch) / tokenTick)}, nil
 }
 
-func (c clock) now() locks.Time { return locks.Time(time.Since(c.zero)) }
+func (c clock) now() locks.Time { return c.Now() }
 
-func (c clock) wall(t locks.Time) time.Time { return c.zero.Add(time.Duration(t)) }
+func (c clock) wall(t locks.Time) time.Time { return c.Zero.Add(time.Duration(t)) }

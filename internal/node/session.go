@@ -17,41 +17,65 @@ type Session struct {
 	// Owned by the goroutine that calls the methods.
 	others []*Session // scratch: sessions that a batch made replies for
 
-	touched uint64 // the last batch that made a reply for it; guarded by node.mu
+	// Guarded by node.mu.
+	touched uint64 // the last hold of the mutex in which a reply was made for it
+	closed  bool   // nothing of it is left in the table
 }
 
 // Open begins a session whose replies go to sink. Every session must be closed.
 func (n *Node) Open(o locks.Origin, sink Sink) *Session {
 	s := &Session{node: n, sink: sink}
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	now := n.lock()
 	s.id = n.sessions.add(s, n.cfg.Table.Rank)
-	n.table.Do(n.clock.now(), &locks.Command{Op: locks.OpAttach, Session: s.id, Origin: &o}, &n.fx)
+	fx := n.takeEffects()
+	n.table.Do(now, &locks.Command{Op: locks.OpAttach, Session: s.id, Origin: &o}, fx)
+	n.giveEffects(fx)
+	n.mu.Unlock()
 	return s
 }
 
 // ID returns the session's number.
 func (s *Session) ID() locks.Session { return s.id }
 
-// Do runs a batch of commands at one instant, setting their Session. Replies are pushed
-// to the sinks of all sessions concerned before it returns; the others' sinks
-// are flushed, its own is left to the caller.
+// Do runs a batch of commands at one instant, setting their Session. Replies
+// are pushed to the sinks of all sessions concerned before it returns, unless a
+// standby has to acknowledge first; the others' sinks are flushed, its own is
+// left to the caller. While the node is frozen Do waits, a few seconds at the
+// most. A node that is not the active answers each command with Moved.
 func (s *Session) Do(batch []locks.Command) {
-	n := s.node
-	n.mu.Lock()
-	now := n.clock.now()
-	n.table.Prefetch(batch)
-	for i := range batch {
-		c := &batch[i]
-		c.Session = s.id
-		n.table.Do(now, c, &n.fx)
+	if len(batch) == 0 {
+		return
 	}
-	n.catchUpLocked(now)
-	s.others = n.deliver(s, s.others[:0])
-	n.wakeTimerLocked()
-	n.mu.Unlock()
+	s.submit(parked{s: s, batch: batch})
+}
+
+func (s *Session) submit(p parked) {
+	n := s.node
+	now := n.lock()
+	var wait chan struct{}
+	if !n.submitLocked(now, p) {
+		wait = make(chan struct{})
+		n.parked[len(n.parked)-1].done = func() { close(wait) }
+	}
+	s.others = n.unlock(s, s.others[:0])
 	flush(s.others)
 	clear(s.others)
+	if wait != nil {
+		<-wait
+	}
+}
+
+// Submit is Do for callers that must not wait: it returns false where the
+// batch has to wait for the end of a freeze, and calls done, under the node's
+// mutex, when it was done. Until then the batch and its keys must stay as they are.
+func (s *Session) Submit(batch []locks.Command, done func()) bool {
+	n := s.node
+	now := n.lock()
+	ran := n.submitLocked(now, parked{s, batch, done})
+	s.others = n.unlock(s, s.others[:0])
+	flush(s.others)
+	clear(s.others)
+	return ran
 }
 
 // latest is how long a batch may take before its replies have to be judged
@@ -60,18 +84,20 @@ func (s *Session) Do(batch []locks.Command) {
 const latest = 20 * time.Millisecond
 
 // catchUpLocked brings replies that were held up for long to the present.
-func (n *Node) catchUpLocked(decided locks.Time) {
+func (n *Node) catchUpLocked(decided locks.Time, fx *locks.Effects) {
 	now := n.clock.now()
 	late := now.Sub(decided)
 	if late < latest {
 		return
 	}
-	for i := range n.fx.Replies {
-		if r := &n.fx.Replies[i]; r.Lease > 0 {
+	for i := range fx.Replies {
+		if r := &fx.Replies[i]; r.Lease > 0 {
 			r.Lease = max(r.Lease-late, 0)
 		}
 	}
-	n.table.Advance(now, 0, &n.fx)
+	if n.machine.MayServe(machineTime(now)) { // else nothing may end now: it does once the machine has looked around
+		n.table.Advance(now, 0, fx)
+	}
 }
 
 // Undelivered says that a grant of this session never reached its client: it is
@@ -85,24 +111,26 @@ func (s *Session) Undelivered(key []byte, token locks.Token) {
 // returned. Its waiters leave the queue, those with a ticket after the grace.
 func (s *Session) Close() {
 	n := s.node
-	n.mu.Lock()
+	n.lock()
 	n.sessions.hide(s.id)
-	cmd := locks.Command{Op: locks.OpDetach, Session: s.id}
-	for more := true; more; {
-		now := n.clock.now()
-		n.table.Do(now, &cmd, &n.fx)
-		more = n.fx.More
-		s.others = n.deliver(nil, s.others[:0])
-		if !more {
-			n.sessions.free(s.id)
-		}
-		n.wakeTimerLocked()
-		n.mu.Unlock()
-		flush(s.others)
-		n.mu.Lock() // others had their turn: a connection may leave tens of thousands of waiters
-	}
 	n.mu.Unlock()
-	clear(s.others)
+	for more := true; more; { // others have their turn: a connection may leave tens of thousands of waiters
+		s.submit(parked{s: s})
+		n.mu.Lock()
+		more = !s.closed
+		n.mu.Unlock()
+	}
+}
+
+// Abandon is Close for callers that must not wait: while the node is frozen,
+// what the session has left in the table stays until it is not.
+func (s *Session) Abandon() {
+	n := s.node
+	now := n.lock()
+	n.sessions.hide(s.id)
+	for !s.closed && n.submitLocked(now, parked{s: s}) {
+	}
+	flush(n.unlock(nil, nil))
 }
 
 // registry finds sessions by number: a slot in the low bits, above it a

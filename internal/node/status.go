@@ -34,13 +34,15 @@ type Status struct {
 func (n *Node) Status() Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	active := n.Active()
+	epoch, seq := n.positionLocked()
 	st := Status{
 		Name: n.cfg.Name, Version: n.cfg.Version, Native: n.cfg.Native, HTTP: n.cfg.HTTP,
-		Role: n.role, Since: n.since, Reason: n.reason, Started: n.started,
-		Epoch: n.epoch, Seq: n.fx.Seq, Stats: n.table.Stats(), Sessions: n.sessions.n,
+		Role: n.roleLocked(), Since: n.since, Reason: n.reason, Started: n.started,
+		Epoch: epoch, Seq: seq, Stats: n.table.Stats(), Sessions: n.sessions.n,
 		DefaultLease: n.cfg.Table.DefaultLease, MaxLease: n.cfg.Table.MaxLease, ReattachGrace: n.cfg.Table.ReattachGrace,
 		Counts:     make(map[string]uint64, len(n.counts)),
-		ActiveName: n.cfg.Name, ActiveNative: n.cfg.Native, ActiveHTTP: n.cfg.HTTP,
+		ActiveName: active.Name, ActiveNative: active.Native, ActiveHTTP: active.HTTP,
 	}
 	for _, c := range locks.Codes() {
 		st.Counts[c.String()] = n.counts[c]
@@ -52,7 +54,8 @@ func (n *Node) Status() Status {
 func (n *Node) View(key []byte, maxHolders, maxWaiters int) (v locks.KeyView, epoch locks.Token, seq uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.table.View(n.clock.now(), key, maxHolders, maxWaiters), n.epoch, n.fx.Seq
+	epoch, seq = n.positionLocked()
+	return n.table.View(n.clock.now(), key, maxHolders, maxWaiters), epoch, seq
 }
 
 // Rows is a snapshot of all keys, shared between its readers: it is never
@@ -95,10 +98,8 @@ func (n *Node) Rows() *Rows {
 
 func (n *Node) copyRows() *Rows {
 	n.mu.Lock()
-	rows := &Rows{
-		Rows: make([]locks.Row, 0, n.table.Stats().Keys),
-		At:   n.clock.now(), Epoch: n.epoch, Seq: n.fx.Seq,
-	}
+	rows := &Rows{Rows: make([]locks.Row, 0, n.table.Stats().Keys), At: n.clock.now()}
+	rows.Epoch, rows.Seq = n.positionLocked()
 	for cursor := uint32(0); ; {
 		cursor = n.table.Scan(cursor, rowPiece, func(r *locks.Row) { rows.Rows = append(rows.Rows, *r) })
 		n.mu.Unlock()

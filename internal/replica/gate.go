@@ -18,6 +18,9 @@ func (m *Machine) acked(r Rank, msg *Ack) {
 		return
 	}
 	out.acked, out.synced = msg.Position, true
+	if !msg.Position.Less(out.mark) {
+		out.mark = Position{}
+	}
 	m.watchGate()
 }
 
@@ -40,6 +43,9 @@ func (m *Machine) watchGate() {
 			best = p.out.acked
 		}
 	})
+	if standbys == 0 && m.frozen != 0 {
+		return // it wakes up, or another is active too: that nobody is heard says nothing yet
+	}
 	if alone := standbys == 0; alone != m.gate.alone {
 		m.gate.alone = alone
 		if alone {

@@ -22,8 +22,9 @@ type (
 
 	// DialFailed says that a peer could not be reached.
 	DialFailed struct {
-		Peer    Rank
-		Refused bool // nobody listens there: the process is gone, unlike with a silent address
+		Peer     Rank
+		Refused  bool // nobody listens there: the process is gone, unlike with a silent address
+		Rejected bool // the peer is there and lets this node not in: its secret, its clock or an address is wrong
 	}
 
 	// Received is one message of a peer.

@@ -119,6 +119,9 @@ func (m *Machine) dialFailed(in DialFailed) {
 	if in.Peer < 0 || int(in.Peer) >= len(m.cfg.Names) || in.Peer == m.self {
 		return
 	}
+	if in.Rejected {
+		m.countRefusal(in.Peer, RefusedEntry, "by the peer, before the link was up")
+	}
 	if p := &m.peers[in.Peer]; in.Refused && p.link == 0 {
 		p.dead, p.deadAt = true, m.now
 	}

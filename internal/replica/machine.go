@@ -1,6 +1,9 @@
 package replica
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Machine decides for one node what it is in its cluster, and what goes to
 // whom. It is not safe for concurrent use.
@@ -171,6 +174,28 @@ func (m *Machine) MayServe(now Time) bool {
 	return m.role == Active && m.frozen == 0 && m.reigning == 0 && now.Sub(m.waking.lastTick) <= m.pauseBound()
 }
 
+// Role is what the node is.
+func (m *Machine) Role() Role { return m.role }
+
+// Position is the place of the state in history.
+func (m *Machine) Position() Position { return m.pos }
+
+// Whole says whether the state is complete: not empty, and not half a snapshot.
+func (m *Machine) Whole() bool { return m.whole }
+
+// Frozen says whether the node is active and grants nothing for now.
+func (m *Machine) Frozen() bool { return m.frozen != 0 }
+
+// Highest is the highest token taken or heard.
+func (m *Machine) Highest() Token { return m.highest }
+
+// Pointer says where requests should go, be it by hearsay, and whether a link
+// to that node stands; Nobody where no active is known.
+func (m *Machine) Pointer() (r Rank, linked bool) {
+	r = m.pointer()
+	return r, r == m.self || r != Nobody && m.peers[r].link != 0
+}
+
 // Status is what people see of the machine.
 type Status struct {
 	Role         Role
@@ -183,6 +208,8 @@ type Status struct {
 	Whole        bool
 	Synced       bool
 	TakeBacksOff bool // an operator handed over; see HandoffRequested
+	HandingOver  bool
+	HandingTo    Rank // the candidate at hand; Nobody: none
 	Peers        []PeerStatus
 }
 
@@ -192,8 +219,9 @@ type PeerStatus struct {
 	Alive    bool
 	Role     Role
 	Position Position
-	Synced   bool // with this node, which is active
-	Refused  bool
+	Synced   bool          // follows the active without a gap
+	Lag      time.Duration // this node is active: since when the peer has not had all that it has; 0 = it has
+	Refused  string        // why links to it are refused, by either side; "" = they are not
 }
 
 // Status describes the machine as of its last step.
@@ -201,11 +229,26 @@ func (m *Machine) Status() Status {
 	s := Status{
 		Role: m.role, Why: m.why, Stopping: m.stopping, Frozen: m.frozen != 0, Position: m.pos,
 		Active: m.pointer(), Highest: m.highest, Whole: m.whole, Synced: m.role == Active || m.follow.synced(),
-		TakeBacksOff: m.damping.off,
+		TakeBacksOff: m.damping.off, HandingOver: m.handoff.on, HandingTo: m.handoff.to,
 	}
-	m.each(func(r Rank, p *peer) {
-		s.Peers = append(s.Peers, PeerStatus{r, m.alive(r), p.said.Role, p.said.Position, p.out.synced, m.refuses(r)})
-	})
+	m.each(func(r Rank, p *peer) { s.Peers = append(s.Peers, m.peerStatus(r, p)) })
+	return s
+}
+
+func (m *Machine) peerStatus(r Rank, p *peer) PeerStatus {
+	s := PeerStatus{Rank: r, Alive: m.alive(r), Role: p.said.Role, Position: p.said.Position, Synced: p.said.Synced}
+	if m.role == Active {
+		s.Synced = p.out.synced
+		if p.out.synced {
+			s.Position = p.out.acked
+		}
+		if p.out.synced && p.out.mark != (Position{}) {
+			s.Lag = m.now.Sub(p.out.markAt)
+		}
+	}
+	if m.refuses(r) {
+		s.Refused = p.refused.String()
+	}
 	return s
 }
 
@@ -282,3 +325,6 @@ func (m *Machine) tellUnfrozen() {
 		m.act.do(Unfreeze{})
 	}
 }
+
+// Covers says whether the state descends from the event at p.
+func (m *Machine) Covers(p Position) bool { return m.lineage.covers(m.pos, p) }

@@ -54,13 +54,14 @@ const (
 	RefusedClock                        // the clocks differ too much
 	RefusedVersion                      // the versions can't work together
 	RefusedGarbage                      // not this protocol
+	RefusedEntry                        // the handshake: cluster secret, clock or address
 	numRefusals
 )
 
 var refusalNames = [numRefusals]string{
 	RefusedSelf: "self", RefusedDuplicate: "duplicate name", RefusedUnlisted: "not in the peers list",
 	RefusedRank: "other order of the peers list", RefusedClock: "clocks differ", RefusedVersion: "versions differ",
-	RefusedGarbage: "garbage",
+	RefusedGarbage: "garbage", RefusedEntry: "handshake",
 }
 
 func (r Refusal) String() string {

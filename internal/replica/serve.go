@@ -31,7 +31,9 @@ type outbound struct {
 	next   cursor
 	snap   snap
 	acked  Position
-	synced bool // it has acknowledged the snapshot or the resumption
+	synced bool     // it has acknowledged the snapshot or the resumption
+	mark   Position // an event that it has not acknowledged; zero: none is watched
+	markAt Time     // when that event came
 	hash   hashMark
 
 	// outStream while a snapshot is under way, outState
@@ -117,9 +119,13 @@ func (m *Machine) appended(in Events) {
 	m.pos.Seq += Seq(n)
 	m.highest = max(m.highest, in.Highest)
 	m.each(func(r Rank, p *peer) {
-		if p.out.kind == outStream {
-			m.wake(r)
+		if p.out.kind != outStream {
+			return
 		}
+		if p.out.mark == (Position{}) {
+			p.out.mark, p.out.markAt = m.pos, m.now
+		}
+		m.wake(r)
 	})
 	if n > 0 && m.handoff.to != Nobody {
 		m.failCandidate("the state changed")

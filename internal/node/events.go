@@ -1,0 +1,324 @@
+package node
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"holdfast/internal/locks"
+	"holdfast/internal/replica"
+)
+
+// What a locks.Event is between nodes. After the length that replica.NextEvent
+// takes off: a byte for the kind, a byte for the flags (the lower six are
+// locks.Flags; sameKey, sameOrigin), then the kind's fields:
+//
+//	epoch    token
+//	grant    key token lease slots ticket origin
+//	extend   key token lease
+//	end      key token reason
+//	enqueue  key lease wait slots ticket origin
+//	dequeue  key ticket reason
+//	clear    -
+//	reset    key
+//	ended    token index
+//	trim     index
+//
+// Numbers are uvarints, durations in microseconds rounded down, so that no
+// lease grows on its way. A text is its length and its bytes; an origin four of
+// them; a ticket 16 bytes. In a piece of a snapshot, which travels whole, an
+// event with the same key or origin as the one before says so with the flag and
+// leaves the field out: a queue of 100,000 then takes 30 bytes a place. In the
+// stream every event stands for itself, for the log is cut anywhere.
+//
+// Bytes after the known fields are ignored, and so is an event of an unknown
+// kind: a later version may send both.
+const (
+	sameKey    = 1 << 6
+	sameOrigin = 1 << 7
+	lasting    = 1<<6 - 1
+)
+
+// encoder appends events to a run.
+type encoder struct {
+	whole  bool // the run travels whole: see sameKey
+	run    []byte
+	key    []byte        // of the last event, in run
+	origin *locks.Origin // of the last event that has one; nil: none
+	packed []byte        // the last origin, encoded
+	of     *locks.Origin // what packed is of
+}
+
+// begin starts a new run in the memory of the last one.
+func (e *encoder) begin() {
+	if cap(e.run) > 1<<20 {
+		e.run = nil // one storm is no reason to keep its memory
+	}
+	e.run, e.key, e.origin = e.run[:0], nil, nil
+}
+
+// add appends one event.
+func (e *encoder) add(ev *locks.Event) {
+	const head = 4 // the length, see replica.AppendEvent
+	at := len(e.run)
+	b := append(e.run, 0, 0, 0, 0, byte(ev.Kind), byte(ev.Flags)&lasting)
+	flags := &b[at+head+1]
+	keyed, originated := hasKey(ev.Kind), ev.Kind == locks.EventGrant || ev.Kind == locks.EventEnqueue
+	if e.whole && keyed && e.key != nil && string(e.key) == string(ev.Key) {
+		*flags |= sameKey
+		keyed = false
+	}
+	if e.whole && originated && e.origin == ev.Origin && e.origin != nil {
+		*flags |= sameOrigin
+		originated = false
+	}
+	if keyed {
+		b = binary.AppendUvarint(b, uint64(len(ev.Key)))
+		start := len(b)
+		b = append(b, ev.Key...)
+		e.key = b[start:len(b):len(b)] // good even if b moves: the old bytes stay
+	}
+	b = appendFields(b, ev)
+	if originated {
+		b = e.appendOrigin(b, ev.Origin)
+		e.origin = ev.Origin
+	}
+	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-head))
+	e.run = b
+}
+
+func (e *encoder) addAll(events []locks.Event) {
+	for i := range events {
+		e.add(&events[i])
+	}
+}
+
+func hasKey(k locks.EventKind) bool {
+	switch k {
+	case locks.EventGrant, locks.EventExtend, locks.EventEnd, locks.EventEnqueue, locks.EventDequeue, locks.EventReset:
+		return true
+	}
+	return false
+}
+
+// appendFields appends what stands between the key and the origin.
+func appendFields(b []byte, ev *locks.Event) []byte {
+	switch ev.Kind {
+	case locks.EventEpoch:
+		b = binary.AppendUvarint(b, uint64(ev.Token))
+	case locks.EventGrant:
+		b = binary.AppendUvarint(b, uint64(ev.Token))
+		b = appendSpan(b, ev.Lease)
+		b = binary.AppendUvarint(b, uint64(ev.Slots))
+		b = append(b, ev.Ticket[:]...)
+	case locks.EventExtend:
+		b = binary.AppendUvarint(b, uint64(ev.Token))
+		b = appendSpan(b, ev.Lease)
+	case locks.EventEnd:
+		b = binary.AppendUvarint(b, uint64(ev.Token))
+		b = append(b, byte(ev.Reason))
+	case locks.EventEnqueue:
+		b = appendSpan(b, ev.Lease)
+		b = appendWait(b, ev.Wait)
+		b = binary.AppendUvarint(b, uint64(ev.Slots))
+		b = append(b, ev.Ticket[:]...)
+	case locks.EventDequeue:
+		b = append(b, ev.Ticket[:]...)
+		b = append(b, byte(ev.Reason))
+	case locks.EventEnded:
+		b = binary.AppendUvarint(b, uint64(ev.Token))
+		b = binary.AppendUvarint(b, ev.Index)
+	case locks.EventClear, locks.EventTrim:
+		b = binary.AppendUvarint(b, ev.Index)
+	}
+	return b
+}
+
+func appendSpan(b []byte, d time.Duration) []byte {
+	return binary.AppendUvarint(b, uint64(max(d, 0)/time.Microsecond))
+}
+
+// appendWait keeps a wait that is nearly over from being one without bound.
+func appendWait(b []byte, d time.Duration) []byte {
+	if d > 0 && d < time.Microsecond {
+		d = time.Microsecond
+	}
+	return appendSpan(b, d)
+}
+
+// appendOrigin appends an origin. They come again and again, by the same
+// pointer, so the last one is kept as it is sent.
+func (e *encoder) appendOrigin(b []byte, o *locks.Origin) []byte {
+	if o == nil {
+		return append(b, 0, 0, 0, 0)
+	}
+	if e.of != o {
+		e.of, e.packed = o, e.packed[:0]
+		for _, text := range [...]string{o.Owner, o.Remote, o.Transport, o.Identity} {
+			e.packed = binary.AppendUvarint(e.packed, uint64(len(text)))
+			e.packed = append(e.packed, text...)
+		}
+	}
+	return append(b, e.packed...)
+}
+
+// decoder reads a run. The events' keys point into the run; origins are the
+// decoder's own, one for each that differs from the last.
+type decoder struct {
+	key    []byte
+	origin *locks.Origin
+	packed []byte // the origin as it was read
+}
+
+var errEvent = errors.New("an event that is cut short")
+
+// begin starts a new run: what the last one said is not referred to.
+func (d *decoder) begin() { d.key = nil }
+
+// read decodes one event. ok is false for one of an unknown kind.
+func (d *decoder) read(b []byte, ev *locks.Event) (ok bool, err error) {
+	if len(b) < 2 {
+		return false, errEvent
+	}
+	f := fields{b: b[2:]}
+	*ev = locks.Event{Kind: locks.EventKind(b[0]), Flags: locks.Flags(b[1] & lasting)}
+	if hasKey(ev.Kind) {
+		if b[1]&sameKey == 0 {
+			d.key = f.text()
+		}
+		ev.Key = d.key
+	}
+	if ok = f.read(ev); !ok {
+		return false, nil
+	}
+	if ev.Kind == locks.EventGrant || ev.Kind == locks.EventEnqueue {
+		if b[1]&sameOrigin == 0 {
+			d.takeOrigin(&f)
+		}
+		ev.Origin = d.origin
+	}
+	if f.short {
+		return false, errEvent
+	}
+	return true, nil
+}
+
+// takeOrigin reads an origin, and keeps the last one if it is the same.
+func (d *decoder) takeOrigin(f *fields) {
+	start := f.b
+	var texts [4][]byte
+	for i := range texts {
+		texts[i] = f.text()
+	}
+	packed := start[:len(start)-len(f.b)]
+	if f.short || d.origin != nil && string(packed) == string(d.packed) {
+		return
+	}
+	d.packed = append(d.packed[:0], packed...)
+	d.origin = &locks.Origin{
+		Owner: string(texts[0]), Remote: string(texts[1]), Transport: string(texts[2]), Identity: string(texts[3]),
+	}
+}
+
+// fields reads the fields of one event. Once something is missing, short is
+// set and all that follows is zero.
+type fields struct {
+	b     []byte
+	short bool
+}
+
+func (f *fields) read(ev *locks.Event) (known bool) {
+	switch ev.Kind {
+	case locks.EventEpoch:
+		ev.Token = locks.Token(f.number())
+	case locks.EventGrant:
+		ev.Token, ev.Lease, ev.Slots = locks.Token(f.number()), f.span(), f.small()
+		copy(ev.Ticket[:], f.bytes(len(ev.Ticket)))
+	case locks.EventExtend:
+		ev.Token, ev.Lease = locks.Token(f.number()), f.span()
+	case locks.EventEnd:
+		ev.Token, ev.Reason = locks.Token(f.number()), f.reason()
+	case locks.EventEnqueue:
+		ev.Lease, ev.Wait, ev.Slots = f.span(), f.span(), f.small()
+		copy(ev.Ticket[:], f.bytes(len(ev.Ticket)))
+	case locks.EventDequeue:
+		copy(ev.Ticket[:], f.bytes(len(ev.Ticket)))
+		ev.Reason = f.reason()
+	case locks.EventEnded:
+		ev.Token, ev.Index = locks.Token(f.number()), f.number()
+	case locks.EventClear, locks.EventTrim:
+		ev.Index = f.number()
+	case locks.EventReset:
+	default:
+		return false
+	}
+	return true
+}
+
+func (f *fields) bytes(n int) []byte {
+	if n > len(f.b) {
+		f.b, f.short = nil, true
+		return nil
+	}
+	p := f.b[:n:n]
+	f.b = f.b[n:]
+	return p
+}
+
+func (f *fields) number() uint64 {
+	n, size := binary.Uvarint(f.b)
+	if size <= 0 {
+		f.b, f.short = nil, true
+		return 0
+	}
+	f.b = f.b[size:]
+	return n
+}
+
+func (f *fields) text() []byte {
+	n := f.number()
+	if n > uint64(len(f.b)) {
+		f.b, f.short = nil, true
+		return nil
+	}
+	return f.bytes(int(n))
+}
+
+// span reads a duration. What no lease can be is cut to what fits.
+func (f *fields) span() time.Duration {
+	const most = uint64(1<<63-1) / uint64(time.Microsecond)
+	return time.Duration(min(f.number(), most)) * time.Microsecond
+}
+
+func (f *fields) small() uint16 {
+	n := f.number()
+	f.short = f.short || n > 1<<16-1
+	return uint16(n)
+}
+
+func (f *fields) reason() locks.Reason {
+	b := f.bytes(1)
+	if b == nil {
+		return 0
+	}
+	return locks.Reason(b[0])
+}
+
+// eachEvent decodes a run and calls fn for each event of it. It returns how
+// many there are that could not be read: the peer's fault, or a later version's.
+func (d *decoder) eachEvent(run []byte, fn func(*locks.Event)) (unread int) {
+	d.begin()
+	var ev locks.Event
+	for {
+		b, rest, ok := replica.NextEvent(run)
+		if !ok {
+			return unread
+		}
+		run = rest
+		if ok, err := d.read(b, &ev); err != nil || !ok {
+			unread++
+			continue
+		}
+		fn(&ev)
+	}
+}
