@@ -6,9 +6,10 @@ import (
 	"holdfast/wire"
 )
 
-// Locks that are bound to their connection. When it drops, the server keeps
-// the grant for its reattach grace; within that time the client moves it to
-// another connection by asking again with the ticket.
+// Locks that are bound to their connection. When it drops, or its node stops
+// being the active, the server keeps the grant for its reattach grace; within
+// that time the client moves it to another connection by asking again with the
+// ticket.
 
 // boundGrace is how long a bound lock counts as held without a connection: a
 // little less than the server's default grace of 5 s.
@@ -17,7 +18,8 @@ const boundGrace = 4 * time.Second
 // mooring is the owner of an acquire that moves a bound lock.
 type mooring struct{ l *Lock }
 
-// adrift finds the locks that are bound to n, which has ended.
+// adrift finds the locks that are bound to n, which has ended or does not lead
+// to the active any more.
 func (c *Client) adrift(n *conn) {
 	for _, l := range c.watch.boundTo(n) {
 		l.setAdrift(n)

@@ -63,6 +63,27 @@ func TestBoundLockIsLostWithItsConnection(t *testing.T) {
 	})
 }
 
+// A hand-off leaves the connection standing, but the new active knows nobody by it.
+func TestBoundLockMovesWithTheActive(t *testing.T) {
+	inBubble(t, 2, func(b *bed) {
+		b.dial()
+		l := b.acquire("jobs", BoundToConnection(), WithLease(time.Hour))
+		for i := range 4 {
+			from, to := b.nodes[i%2], b.nodes[1-i%2]
+			to.SetRole(wire.RoleActive, "", "")
+			from.Demote(to.Node+":7620", to.Node)
+			time.Sleep(10 * time.Second)
+			if l.Err() != nil || b.table().Holder("jobs") != l.Token() {
+				b.Fatalf("hand-off %d: %v", i, l.Err())
+			}
+		}
+		b.release(l)
+		if n := len(b.net.Dials()); n != 2 {
+			b.Errorf("%d connections were made", n)
+		}
+	})
+}
+
 // The server has let go meanwhile: the old lock is lost, and what the question
 // took anew is given back.
 func TestBoundLockThatWasLetGo(t *testing.T) {

@@ -27,7 +27,6 @@ type member struct {
 	node  string   // who answered there last; empty until somebody has
 	err   error    // why there is no connection; nil before the first attempt has ended
 	since time.Time
-	tried instant // start of the last attempt
 }
 
 // connectTimeout bounds dialling, the TLS handshake and the hello together.
@@ -51,7 +50,7 @@ func (m *member) run(ctx context.Context) {
 		if !served { // count from attempt to attempt, but never hammer
 			pause = max(pause-m.c.clock.now().sub(began), pause/8)
 		}
-		if !m.rest(ctx, pause) {
+		if !m.rest(ctx, pause, began) {
 			return
 		}
 		first = false
@@ -68,17 +67,25 @@ func (m *member) pause(first bool) time.Duration {
 	return time.Duration((0.8 + 0.4*rand.Float64()) * every)
 }
 
-// rest waits for d or a kick; false means that ctx has ended.
-func (m *member) rest(ctx context.Context, d time.Duration) bool {
+// rest waits for d, or for a kick and until minKick has passed since the last
+// attempt began; false means that ctx has ended.
+func (m *member) rest(ctx context.Context, d time.Duration, began instant) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-m.kick:
-	case <-ctx.Done():
-		return false
+	till := m.c.clock.now().add(d)
+	kick := m.kick
+	for {
+		select {
+		case <-timer.C:
+			return true
+		case <-kick:
+			kick = nil
+			till = min(till, began.add(minKick))
+			timer.Reset(max(till.sub(m.c.clock.now()), 0))
+		case <-ctx.Done():
+			return false
+		}
 	}
-	return true
 }
 
 // session is one attempt and, where it succeeds, the life of the connection.

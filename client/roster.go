@@ -53,9 +53,13 @@ func (c *Client) relistLocked() {
 func (c *Client) attempt(m *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m.tried = c.clock.now()
+	m.unkick()
+}
+
+// unkick forgets that m was asked to dial: it does, or has.
+func (m *member) unkick() {
 	select {
-	case <-m.kick: // this attempt is what it asked for
+	case <-m.kick:
 	default:
 	}
 }
@@ -90,6 +94,7 @@ func (c *Client) joined(n *conn) {
 	c.mu.Lock()
 	n.m.conn, n.m.node, n.m.err, n.m.since = n, w.node, nil, time.Now()
 	n.standby = w.role != wire.RoleActive
+	n.m.unkick()
 	active := c.active
 	if !n.standby {
 		c.active = n.name()
@@ -172,6 +177,7 @@ func (c *Client) moved(n *conn, addr, node string) {
 	if after != before && after != "" {
 		c.activeChanged(addr, after)
 	}
+	c.adrift(n)
 }
 
 // standDownLocked notes that the node called name is not the active, whichever
@@ -202,7 +208,7 @@ func (c *Client) leadToLocked(addr, node string) {
 				other.conn.standby = false
 			}
 		}
-	case c.clock.now().sub(m.tried) > minKick:
+	default:
 		select {
 		case m.kick <- struct{}{}:
 		default:
@@ -211,8 +217,9 @@ func (c *Client) leadToLocked(addr, node string) {
 }
 
 // minKick keeps an address that nodes name, but which cannot be reached, from
-// being dialled over and over.
-const minKick = time.Second
+// being dialled over and over. It is the time for which a client may miss a
+// node that has just restarted and was made the active at once.
+const minKick = 250 * time.Millisecond
 
 // findLocked returns the member that leads to a node: by name where it is
 // known, configured before followed, connected before not; else by address.

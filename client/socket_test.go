@@ -106,13 +106,15 @@ func flood(c *Client) (calls []*call) {
 // takes over, and every request arrives whole and in order.
 func TestSlowReader(t *testing.T) {
 	read := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(read) })
+	defer begin() // listenOnce waits for what it serves
 	addr := listenOnce(t, func(nc net.Conn) {
 		<-read
 		(&echoServer{}).serve(nc)
 	})
 	c := dialReal(t, addr, WithPing(20*time.Second, 20*time.Second))
 	calls := flood(c)
-	close(read)
+	begin()
 	for i, cl := range calls {
 		if !cl.wait(nil, 0) || cl.res.err != nil || cl.res.token != uint64(i+1) {
 			t.Fatalf("call %d: %+v", i, cl.res)

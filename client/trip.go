@@ -32,8 +32,8 @@ const (
 	steadyMoved   = 5 * time.Second
 
 	dropPause    = 20 * time.Millisecond
-	firstPause   = 100 * time.Millisecond
-	longestPause = 500 * time.Millisecond
+	firstPause   = 50 * time.Millisecond
+	longestPause = 200 * time.Millisecond
 )
 
 func (c *Client) newTrip(ctx context.Context) trip {
@@ -139,7 +139,7 @@ func (c *Client) redirect(t *trip, res *result) error {
 	c.emit(Event{Kind: EventMoved, Addr: res.addr, Node: res.node})
 	c.moved(res.conn, res.addr, res.node)
 	t.hops++
-	if t.hops <= maxHops && res.addr != "" {
+	if t.hops <= maxHops && (res.addr != "" || c.pick() != nil) {
 		return nil
 	}
 	return c.pause(t)

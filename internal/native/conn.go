@@ -145,10 +145,10 @@ func (c *conn) finish(why ending) {
 }
 
 // answerMoved withdraws every queued acquire and answers it "moved", and says
-// so once for the node. With an empty address: there is no other node.
+// so once for the node.
 func (c *conn) answerMoved() {
-	var frame wire.Reply
-	moved(&frame, wire.OpMoved)
+	frame := wire.Reply{Op: wire.OpMoved, Status: wire.StatusPush}
+	c.srv.pointElsewhere(&frame)
 	c.last = wire.AppendReply(nil, &frame)
 	refs := c.beginLeaving()
 	b := new(batch)

@@ -26,5 +26,13 @@
 //   - time for the hello, for the rest of a frame, for the last answers and for
 //     what a client still sends after them: the connection is closed.
 //
+// # Where the node does not serve
+//
+// A standby's connections are like any other: each request is answered "moved"
+// (M) with the active's address, as the node knows it when the answer goes out.
+// When a node stops being the active, the node answers what is queued the same
+// way and tells every session once; the connection stays, and is served again
+// if the node takes over again.
+//
 // Lock order: node.mu, then conn.mu. Neither is held over I/O.
 package native

@@ -31,13 +31,23 @@ func (c *conn) hello(r *wire.Request) ending {
 	}
 	c.in.greeted = true
 	c.in.deadline(time.Time{})
+	c.open(r, identity)
+	return goesOn
+}
+
+// open welcomes the client and begins its session, in this order: the welcome
+// is the first thing that a client reads, and whatever the node has to say
+// comes after it. What it had to say in between is made up for.
+func (c *conn) open(r *wire.Request, identity string) {
+	st, active := c.srv.cfg.Node.Status(), c.srv.active()
+	c.answer(welcome(&st, active, c.srv.cfg.Software, r.ID))
 	c.room = c.srv.cfg.MaxPending
 	c.sess = c.srv.cfg.Node.Open(locks.Origin{
 		Owner: string(r.Owner), Remote: c.remote, Transport: "native", Identity: identity,
 	}, c)
-	st := c.srv.cfg.Node.Status()
-	c.answer(welcome(&st, c.srv.cfg.Software, r.ID))
-	return goesOn
+	if active.Here && !c.srv.active().Here {
+		c.Push(&locks.Reply{Code: locks.Moved})
+	}
 }
 
 // httpMethods are the first four bytes of HTTP requests; PRI begins HTTP/2.

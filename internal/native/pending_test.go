@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast/internal/locks"
+	"holdfast/internal/node"
 	"holdfast/wire"
 )
 
@@ -32,7 +33,7 @@ type pendingModel struct {
 }
 
 func newPendingModel() *pendingModel {
-	srv := &Server{cfg: DefaultConfig(nil), messages: newMessages(time.Hour, 10)}
+	srv := &Server{cfg: DefaultConfig(nil), messages: newMessages(time.Hour, 10), active: func() node.ActiveNode { return node.ActiveNode{Here: true} }}
 	srv.cfg.MaxPending = 10
 	return &pendingModel{c: &conn{srv: srv}}
 }
@@ -164,7 +165,7 @@ func (m *pendingModel) checkCounts(t *rapid.T) {
 var (
 	modelKeys  = []string{"a", "b", "c"}
 	modelIDs   = []uint32{0, 0, 0, 1, 2, 3}
-	finalCodes = []locks.Code{locks.Granted, locks.NotGranted, locks.Cancelled, locks.Mismatch}
+	finalCodes = []locks.Code{locks.Granted, locks.NotGranted, locks.Cancelled, locks.Mismatch, locks.Moved}
 )
 
 func TestPendingModel(t *testing.T) {

@@ -5,27 +5,41 @@ import (
 	"holdfast/wire"
 )
 
-// Push takes a reply of the table. The node calls it under its mutex.
+// Push takes a reply of the table, or of the node in its stead. The node calls
+// it under its mutex.
 func (c *conn) Push(r *locks.Reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var frame wire.Reply
 	told := c.srv.messages.frame(r, &frame)
 	frame.ID = ref(r.Ref).id()
+	c.srv.pointElsewhere(&frame)
 	switch r.Op {
 	case locks.OpAcquire:
 		c.pushAcquire(r, &frame)
-	case locks.OpCancel:
+	case locks.OpRelease, locks.OpExtend:
+		c.out.add(&frame, counts)
+	case locks.OpCancel: // the reply names the acquire, not the cancel
 		if asked := c.pending.nextCancel(); !asked.quiet {
 			frame.ID, frame.Key = asked.id, nil
 			c.out.add(&frame, counts)
 		}
-	case 0: // a push: advice, which must not fill the output
-		if told && c.out.size <= c.srv.cfg.OutputLimit {
-			c.out.add(&frame, nothing)
+	case 0:
+		if told {
+			c.push(&frame)
 		}
-	default:
-		c.out.add(&frame, counts)
+	}
+}
+
+// push takes what the server says by itself. Advice must not fill the output
+// and is dropped instead; that the node moved is no advice, and so rare that it
+// may count.
+func (c *conn) push(frame *wire.Reply) {
+	switch {
+	case frame.Op == wire.OpMoved:
+		c.out.add(frame, counts)
+	case c.out.size <= c.srv.cfg.OutputLimit:
+		c.out.add(frame, nothing)
 	}
 }
 
@@ -43,7 +57,8 @@ func (c *conn) pushAcquire(r *locks.Reply, frame *wire.Reply) {
 	case r.Held && ref&triedBit != 0: // it would have had to wait
 		c.srv.messages.limit(frame)
 	case r.Code == locks.Cancelled && c.pending != nil && c.pending.leaving:
-		moved(frame, wire.OpAcquire)
+		*frame = wire.Reply{Op: wire.OpAcquire, Status: wire.StatusMoved, ID: frame.ID, Key: frame.Key}
+		c.srv.pointElsewhere(frame)
 	}
 	w := counts
 	if p := c.pending; p != nil {
@@ -57,13 +72,15 @@ func (c *conn) pushAcquire(r *locks.Reply, frame *wire.Reply) {
 	c.out.add(frame, w)
 }
 
-// moved makes of frame what a node says that is not the active, or not any more.
-// A standby will answer so by a code of the table, with an address: a row in
-// shapes that leads here.
-func moved(frame *wire.Reply, op wire.Op) {
-	*frame = wire.Reply{Op: op, Status: wire.StatusMoved, ID: frame.ID, Key: frame.Key}
-	if op == wire.OpMoved {
-		frame.Status = wire.StatusPush
+// pointElsewhere tells where the active is in a frame that says "moved", as
+// far as it is known. This node's own address is never told: a client that
+// comes too early, or after the node took over again, would be sent in a circle.
+func (s *Server) pointElsewhere(frame *wire.Reply) {
+	if frame.Status != wire.StatusMoved && frame.Op != wire.OpMoved {
+		return
+	}
+	if a := s.active(); !a.Here {
+		frame.Addr, frame.Node = []byte(a.Native), []byte(a.Name)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"holdfast/internal/node"
 	"holdfast/wire"
 )
 
@@ -21,6 +22,7 @@ type Server struct {
 	log      *limiter
 	refusals chan struct{} // places for connections that are being refused
 	stop     chan struct{} // closed when no more are accepted
+	active   func() node.ActiveNode
 
 	wg      sync.WaitGroup // connections
 	workers workers
@@ -43,6 +45,7 @@ func New(cfg Config) *Server {
 		log:      newLimiter(cfg.Logger),
 		refusals: make(chan struct{}, refusalsAtOnce),
 		stop:     make(chan struct{}),
+		active:   cfg.Node.Active,
 		conns:    make(map[*conn]struct{}),
 	}
 }
@@ -72,8 +75,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 }
 
 // Shutdown ends the server gracefully: nobody is accepted any more, every
-// queued acquire is answered "moved" without an address, every connection is
-// told the same, and closed once its answers are written. It returns when all
+// queued acquire is answered "moved" with the active's address if another node
+// has taken over, every connection is told the same, and closed once its
+// answers are written. It returns when all
 // are gone; when ctx ends they are cut, and the error is its cause.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.end(nodeStops)

@@ -20,6 +20,7 @@ const (
 	unexpected shape = iota // nobody asks for it here: answered as an internal error
 	silent                  // not told
 	outcome                 // an answer with a status
+	elsewhere               // an answer or a push that names the active
 	refusal                 // an answer with an error code
 	push
 )
@@ -58,7 +59,7 @@ var shapes = [...]struct {
 	locks.LimitPending:    {refusal, wire.StatusError, wire.CodeLimit},
 	locks.Lost:            {push, wire.StatusPush, 0},
 	locks.ContendedPush:   {push, wire.StatusPush, 0},
-	locks.Moved:           {outcome, wire.StatusMoved, 0},
+	locks.Moved:           {elsewhere, wire.StatusMoved, 0},
 }
 
 // wireOps are the ops of the requests whose replies come from the table.
@@ -106,8 +107,11 @@ func newMessages(maxLease time.Duration, maxPending int) *messages {
 func (m *messages) frame(r *locks.Reply, to *wire.Reply) bool {
 	s := &shapes[r.Code]
 	to.Key, to.Status = r.Key, s.status
-	if s.shape == push {
+	switch s.shape {
+	case push:
 		return pushFrame(r, to)
+	case elsewhere:
+		return movedFrame(r, to)
 	}
 	to.Op = wireOps[r.Op]
 	switch s.shape {
@@ -137,6 +141,22 @@ func pushFrame(r *locks.Reply, to *wire.Reply) bool {
 		return false
 	}
 	to.Op, to.Reason = wire.OpLost, lostReasons[r.Reason]
+	return true
+}
+
+// movedFrame is what a node says that does not serve, but for where to go. A
+// cancel finds nothing: the acquire that it means is answered "moved" itself.
+func movedFrame(r *locks.Reply, to *wire.Reply) bool {
+	switch r.Op {
+	case 0:
+		to.Op, to.Status = wire.OpMoved, wire.StatusPush
+	case locks.OpCancel:
+		to.Op, to.Status = wire.OpCancel, wire.StatusNone
+	case locks.OpAcquire, locks.OpRelease, locks.OpExtend:
+		to.Op = wireOps[r.Op]
+	default: // no client asked
+		return false
+	}
 	return true
 }
 
@@ -175,18 +195,19 @@ func command(r *wire.Request, cmd *locks.Command) {
 }
 
 // welcome is the answer to a hello. A node that stops still says that it is
-// the active while it is.
-func welcome(st *node.Status, software string, id uint32) *wire.Reply {
+// the active while it is. It takes the active from where "moved" takes it, so
+// that the two never contradict each other.
+func welcome(st *node.Status, active node.ActiveNode, software string, id uint32) *wire.Reply {
 	role := wire.RoleStandby
 	switch {
-	case st.ActiveName == st.Name:
+	case active.Here:
 		role = wire.RoleActive
 	case st.Role == node.Joining:
 		role = wire.RoleJoining
 	}
 	return &wire.Reply{
 		Op: wire.OpHello, Status: wire.StatusWelcome, ID: id, Version: wire.Version, Role: role,
-		Node: []byte(st.Name), Addr: []byte(st.ActiveNative), ActiveNode: []byte(st.ActiveName),
+		Node: []byte(st.Name), Addr: []byte(active.Native), ActiveNode: []byte(active.Name),
 		MaxKey: wire.MaxKeyBytes, DefaultLeaseMS: millis(st.DefaultLease), MaxLeaseMS: millis(st.MaxLease),
 		Software: []byte(software),
 	}

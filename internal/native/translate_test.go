@@ -127,9 +127,10 @@ func TestWelcomeRole(t *testing.T) {
 		{node.Standby, "n2", "", wire.RoleStandby},
 		{node.Stopping, "n2", "n1", wire.RoleStandby},
 		{node.Joining, "n3", "n1", wire.RoleJoining},
+		{node.Joining, "n3", "", wire.RoleJoining},
 	} {
-		st := node.Status{Role: c.role, Name: c.name, ActiveName: c.active, ActiveNative: "10.0.0.1:7620", DefaultLease: time.Second, MaxLease: time.Minute}
-		r := welcome(&st, "holdfastd/1", 7)
+		st := node.Status{Role: c.role, Name: c.name, DefaultLease: time.Second, MaxLease: time.Minute}
+		r := welcome(&st, node.ActiveNode{Name: c.active, Native: "10.0.0.1:7620", Here: c.name == c.active}, "holdfastd/1", 7)
 		if r.Role != c.want || r.ID != 7 || string(r.Node) != c.name || string(r.ActiveNode) != c.active || string(r.Addr) != "10.0.0.1:7620" {
 			t.Errorf("%+v: %v", c, r)
 		}

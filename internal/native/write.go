@@ -90,7 +90,10 @@ func (c *conn) written(n int, err error) bool {
 // whether there is anything to write.
 func (c *conn) fillOutput() bool {
 	if p := c.pending; p != nil && c.out.head == nil && len(p.order.ripe) > 0 {
-		p.order.release(func(r *wire.Reply) bool { return c.out.addIfRoom(r, nothing) })
+		p.order.release(func(r *wire.Reply) bool {
+			c.srv.pointElsewhere(r) // as of now: it may have been held back for long
+			return c.out.addIfRoom(r, nothing)
+		})
 	}
 	return c.out.head != nil
 }

@@ -53,7 +53,7 @@ type Conn struct {
 	s     *Server
 	nc    net.Conn
 	in    chan timed[wire.Request]
-	out   chan timed[wire.Reply]
+	out   outbox
 	gone  chan struct{} // closed when the connection ends
 	wrote chan struct{} // closed when the last reply has been written or has failed
 	once  sync.Once
@@ -69,7 +69,7 @@ type timed[T any] struct {
 func (s *Server) accept(nc net.Conn, deaf bool) {
 	c := &Conn{
 		s: s, nc: nc, gone: make(chan struct{}), wrote: make(chan struct{}),
-		in: make(chan timed[wire.Request], 256), out: make(chan timed[wire.Reply], 256),
+		in: make(chan timed[wire.Request], 256), out: outbox{filled: make(chan struct{}, 1)},
 	}
 	s.mu.Lock()
 	c.Index = len(s.conns)
@@ -253,14 +253,10 @@ func (c *Conn) Reply(r *wire.Request, reply wire.Reply) {
 	c.Send(reply)
 }
 
-// Send sends a frame.
+// Send sends a frame. It does not block.
 func (c *Conn) Send(reply wire.Reply) {
-	if c.mute.Load() {
-		return
-	}
-	select {
-	case c.out <- timed[wire.Reply]{time.Now().Add(c.s.Latency), reply}:
-	case <-c.gone:
+	if !c.mute.Load() {
+		c.out.put(timed[wire.Reply]{time.Now().Add(c.s.Latency), reply})
 	}
 }
 
@@ -269,17 +265,16 @@ func (c *Conn) write() {
 	defer close(c.wrote)
 	defer c.Cut()
 	for {
-		select {
-		case t := <-c.out:
-			time.Sleep(time.Until(t.due))
-			if _, err := c.nc.Write(wire.AppendReply(nil, &t.what)); err != nil {
-				return
-			}
-			if t.what.Op == wire.OpAcquire && t.what.Status == wire.StatusGranted {
-				c.s.Table.delivered(t.what.Token)
-			}
-		case <-c.gone:
+		t, ok := c.out.take(c.gone)
+		if !ok {
 			return
+		}
+		time.Sleep(time.Until(t.due))
+		if _, err := c.nc.Write(wire.AppendReply(nil, &t.what)); err != nil {
+			return
+		}
+		if t.what.Op == wire.OpAcquire && t.what.Status == wire.StatusGranted {
+			c.s.Table.delivered(t.what.Token)
 		}
 	}
 }
