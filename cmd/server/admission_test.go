@@ -67,8 +67,8 @@ func TestConnectionLimit(t *testing.T) {
 		descriptors uint64
 		want        int
 	}{
-		{50_000, 1 << 20, 50_000}, {50_000, 50_064, 50_000}, {50_000, 50_063, 49_999}, {50_000, 20_000, 19_936},
-		{50_000, 64, 1}, {50_000, 3, 1}, {1, 1 << 63, 1},
+		{50_000, 1 << 20, 50_000}, {50_000, 50_128, 50_000}, {50_000, 50_127, 49_999}, {50_000, 20_000, 19_872},
+		{50_000, 128, 1}, {50_000, 3, 1}, {1, 1 << 63, 1},
 	} {
 		if got := bounded(c.wanted, c.descriptors); got != c.want {
 			t.Errorf("%d wanted, %d descriptors: got %d, want %d", c.wanted, c.descriptors, got, c.want)

@@ -8,7 +8,7 @@ import (
 const usage = `holdfastd runs one Holdfast node.
 
   holdfastd                  start the node; SIGTERM or SIGINT stops it in order, a second one at once;
-                             SIGHUP reads the auth token and the log level anew from their files
+                             SIGHUP reads the secrets and the log level anew from their files
   holdfastd --check-config   print the settings that count, where each came from, and every problem
   holdfastd healthcheck      ask the node on this machine whether it is ready: exit code 0 or 1
   holdfastd --version        print the version

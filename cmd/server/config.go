@@ -16,15 +16,45 @@ type config struct {
 	// Where to listen for HTTP: the API and health. As for HOLDFAST_NATIVE_ADDR.
 	HTTPAddr listenAddr `split_words:"true" default:"127.0.0.1:7621" form:"HOST:PORT"`
 
-	// The native address that clients are told to come to. By default the one listened on, unless that is every address.
+	// The native address that clients are told to come to. By default the one listened on, unless that is every address; in a
+	// cluster, the host of this node's entry in HOLDFAST_PEERS with the native port.
 	AdvertiseNative reachAddr `split_words:"true" form:"HOST:PORT, not 0.0.0.0 or [::]"`
 
 	// The HTTP addresses that clients are told to come to; of several, the one whose host is the request's. By default the
-	// one listened on, unless that is every address.
+	// one listened on, unless that is every address; in a cluster, this node's entry in HOLDFAST_PEERS.
 	AdvertiseHTTP []reachURL `split_words:"true" form:"http://HOST:PORT, several separated by commas"`
 
-	// This node's name, in answers and logs. By default the machine's host name.
+	// This node's name, in answers, logs and HOLDFAST_PEERS. By default the machine's host name.
 	Node nodeName `split_words:"true" form:"1 to 63 letters, digits, dots, hyphens, underscores"`
+
+	// Every node of the cluster, this one included, in order of priority, with the address at which the others reach its HTTP
+	// port. The same on every node. Empty for a node of its own.
+	Peers peerList `split_words:"true" form:"1 to 8 entries NAME=http://HOST:PORT separated by commas"`
+
+	// What the nodes of a cluster prove themselves to each other with; it never travels. The same on every node. To change it,
+	// give every node the new one as a second, then as the first of the two, then alone. Read anew at SIGHUP where it comes from a file.
+	ClusterSecret secrets `split_words:"true" file:"true" form:"12 to 1024 printable ASCII characters, no blanks; a second one after a comma is accepted too"`
+
+	// The time between two heartbeats to a peer. At most a quarter of HOLDFAST_SUSPICION.
+	Heartbeat span `split_words:"true" default:"100ms" range:"10ms..10s"`
+
+	// How long a peer must be silent before it is taken for dead. The same on every node, or nearly.
+	Suspicion span `split_words:"true" default:"1s" range:"40ms..1m"`
+
+	// How long a node that starts waits to hear from all its peers before it becomes active without them. Longer than
+	// HOLDFAST_SUSPICION.
+	StartGrace span `split_words:"true" default:"2s" range:"50ms..10m"`
+
+	// How long a node of higher priority that has come back is in step with the active before it takes over, so that one that
+	// comes and goes does not move the service each time.
+	TakebackDelay span `split_words:"true" default:"5s" range:"0s..1h"`
+
+	// Whether a node of higher priority that has come back takes over at all. With false it waits until the active goes.
+	Preempt choice `split_words:"true" default:"true" oneof:"true, false"`
+
+	// Whether an answer to a client waits until one standby has what it says (ack), or not (async). With ack nothing that was
+	// answered is lost when the active dies; with no standby in step the active goes on alone.
+	Replication choice `split_words:"true" default:"async" oneof:"async, ack"`
 
 	// How long an acquire with a ticket keeps its place, and a grant made meanwhile is kept for it, after its connection
 	// broke. 0 gives both up at once.
@@ -72,8 +102,8 @@ type config struct {
 	// A token that every client must show, on both ports. Without one, anyone who reaches a port can take and release locks.
 	AuthToken secret `split_words:"true" file:"true" form:"12 to 1024 printable ASCII characters, no blanks"`
 
-	// Names by which browsers may reach the HTTP port while auth is off, besides localhost, IP addresses, the host name and the
-	// advertised ones; * allows any. It keeps a page of the web from reaching the node through a name of its own.
+	// Names by which browsers may reach the HTTP port while auth is off, besides localhost, IP addresses, the host name, the
+	// advertised ones and the peers'; * allows any. It keeps a page of the web from reaching the node through a name of its own.
 	AllowedHosts []hostName `split_words:"true" form:"host names separated by commas, or *"`
 
 	// Other origins whose pages may change something through the HTTP port.
@@ -81,6 +111,10 @@ type config struct {
 
 	// Proxies whose X-Forwarded-* headers are believed.
 	TrustedProxies []network `split_words:"true" form:"IP addresses or CIDR ranges separated by commas"`
+
+	// What a standby answers to an HTTP request that only the active can serve: where the active is (redirect), or what the
+	// active says, which it asks itself (forward), for clients that can't follow a redirect.
+	HTTPStandby choice `split_words:"true" default:"redirect" oneof:"redirect, forward"`
 
 	// The least level that is logged; debug logs every HTTP request. Read anew at SIGHUP where it comes from a file.
 	LogLevel choice `split_words:"true" default:"info" file:"true" oneof:"debug, info, warn, error"`
@@ -100,23 +134,13 @@ type config struct {
 // later names the settings whose function is not part of this version. To set one is a mistake that is told, rather
 // than silently ignored. The change that brings the function removes the entry.
 var later = map[string]string{
-	"HOLDFAST_PEERS":               "clusters are not part of this version",
-	"HOLDFAST_CLUSTER_SECRET":      "clusters are not part of this version",
-	"HOLDFAST_CLUSTER_SECRET_FILE": "clusters are not part of this version",
-	"HOLDFAST_HEARTBEAT":           "clusters are not part of this version",
-	"HOLDFAST_SUSPICION":           "clusters are not part of this version",
-	"HOLDFAST_START_GRACE":         "clusters are not part of this version",
-	"HOLDFAST_TAKEBACK_DELAY":      "clusters are not part of this version",
-	"HOLDFAST_PREEMPT":             "clusters are not part of this version",
-	"HOLDFAST_REPLICATION":         "clusters are not part of this version",
-	"HOLDFAST_HTTP_STANDBY":        "clusters are not part of this version",
-	"HOLDFAST_JOURNAL":             "the journal of held locks is not part of this version",
-	"HOLDFAST_TOKENS_FILE":         "named tokens are not part of this version: use HOLDFAST_AUTH_TOKEN",
-	"HOLDFAST_TLS_CERT":            "TLS is not part of this version",
-	"HOLDFAST_TLS_KEY":             "TLS is not part of this version",
-	"HOLDFAST_TLS_CA":              "TLS is not part of this version",
-	"HOLDFAST_TLS_CLIENT_CA":       "TLS is not part of this version",
-	"HOLDFAST_UI":                  "the dashboard is not part of this version",
+	"HOLDFAST_JOURNAL":       "the journal of held locks is not part of this version",
+	"HOLDFAST_TOKENS_FILE":   "named tokens are not part of this version: use HOLDFAST_AUTH_TOKEN",
+	"HOLDFAST_TLS_CERT":      "TLS is not part of this version",
+	"HOLDFAST_TLS_KEY":       "TLS is not part of this version",
+	"HOLDFAST_TLS_CA":        "TLS is not part of this version",
+	"HOLDFAST_TLS_CLIENT_CA": "TLS is not part of this version",
+	"HOLDFAST_UI":            "the dashboard is not part of this version",
 }
 
 // meansOff is the value of a later setting that asks for what is there anyway.

@@ -50,6 +50,15 @@ var good = map[string][2]string{
 	"HOLDFAST_ADVERTISE_NATIVE":            {"lock1.example:7620", "lock1.example:7620"},
 	"HOLDFAST_ADVERTISE_HTTP":              {"http://n1:7621, https://localhost:7631/", "http://n1:7621,https://localhost:7631"},
 	"HOLDFAST_NODE":                        {"rack-3_a.example", "rack-3_a.example"},
+	"HOLDFAST_PEERS":                       {"rack-3_a.example=http://N1.example:7621, n2=https://[fd00::2]:7621/", "rack-3_a.example=http://N1.example:7621,n2=https://[fd00::2]:7621"},
+	"HOLDFAST_CLUSTER_SECRET":              {"old-horse-battery,new-horse-battery", masked + "," + masked},
+	"HOLDFAST_HEARTBEAT":                   {"500ms", "500ms"},
+	"HOLDFAST_SUSPICION":                   {"2s", "2s"},
+	"HOLDFAST_START_GRACE":                 {"3s", "3s"},
+	"HOLDFAST_TAKEBACK_DELAY":              {"1m", "1m"},
+	"HOLDFAST_PREEMPT":                     {"false", "false"},
+	"HOLDFAST_REPLICATION":                 {"ack", "ack"},
+	"HOLDFAST_HTTP_STANDBY":                {"forward", "forward"},
 	"HOLDFAST_REATTACH_GRACE":              {"1m30s", "1m30s"},
 	"HOLDFAST_DATA_DIR":                    {"/var/lib/holdfast", "/var/lib/holdfast"},
 	"HOLDFAST_DEFAULT_LEASE":               {"1.5s", "1.5s"},
@@ -112,7 +121,7 @@ var hostile = []struct {
 	{spans, "   ", `has blanks around its value`},
 	{positiveSpans, "0", `"0" is out of range; allowed: `},
 	{positiveSpans, "0s", `"0s" is out of range; allowed: `},
-	{[]string{"REATTACH_GRACE", "DRAIN_DELAY"}, "0", "ok"},
+	{[]string{"REATTACH_GRACE", "DRAIN_DELAY", "TAKEBACK_DELAY"}, "0", "ok"},
 
 	{counts, "many", `"many" is not a whole number; allowed: `},
 	{counts, "1.5", `"1.5" is not a whole number; allowed: `},
@@ -170,6 +179,31 @@ var hostile = []struct {
 	{[]string{"NODE"}, strings.Repeat("n", 64), `is no name for a node`},
 	{[]string{"NODE"}, strings.Repeat("n", 63), "ok"},
 
+	{[]string{"PEERS"}, "n1", `"n1" has "n1", which is not NAME=http://HOST:PORT; allowed: 1 to 8 entries NAME=http://HOST:PORT separated by commas`},
+	{[]string{"PEERS"}, "n1=http://a:1,", `has "", which is not NAME=http://HOST:PORT`},
+	{[]string{"PEERS"}, "=http://a:1", `has "=http://a:1", whose name is none for a node`},
+	{[]string{"PEERS"}, "n 1=http://a:1", `has "n 1=http://a:1", whose name is none for a node`},
+	{[]string{"PEERS"}, "n1=a:1", `has "a:1", which is not http://HOST or https://HOST`},
+	{[]string{"PEERS"}, "n1=http://a:1/path", `has "http://a:1/path", with more than scheme, host and port`},
+	{[]string{"PEERS"}, "n1=http://a", `has "n1=http://a", without a port from 1 to 65535`},
+	{[]string{"PEERS"}, "n1=http://a:0", `has "n1=http://a:0", without a port from 1 to 65535`},
+	{[]string{"PEERS"}, "n1=http://0.0.0.0:1", `names "http://0.0.0.0:1", to which no client can go`},
+	{[]string{"PEERS"}, "n1=http://[::]:1", `names "http://[::]:1", to which no client can go`},
+	{[]string{"PEERS"}, "n1=http://a:1,n1=http://b:1", `names n1 twice`},
+	{[]string{"PEERS"}, "n1=http://a:1,n2=http://A:1/", `gives n1 and n2 the same address`},
+	{[]string{"PEERS"}, nine, `has 9 entries`},
+
+	{[]string{"CLUSTER_SECRET"}, "short-token", `its value has 11 characters; allowed: 12 to 1024 printable ASCII characters, no blanks`},
+	{[]string{"CLUSTER_SECRET"}, "correct-horse-battery,tiny", `its value has a mistake in secret 2 of 2: it has 4 characters; allowed: `},
+	{[]string{"CLUSTER_SECRET"}, "correct-horse-battery, other-horse-battery", `its value has a mistake in secret 2 of 2: it has a blank or another character that is not allowed, at position 1`},
+	{[]string{"CLUSTER_SECRET"}, "correct-horse-battery,", `its value has a mistake in secret 2 of 2: it has 0 characters`},
+	{[]string{"CLUSTER_SECRET"}, "aaaaaaaaaaaa,bbbbbbbbbbbb,cccccccccccc", `its value holds 3 secrets`},
+	{[]string{"CLUSTER_SECRET"}, "aaaaaaaaaaaa,aaaaaaaaaaaa", `its value holds the same secret twice`},
+
+	{[]string{"PREEMPT"}, "no", `"no" is none of the words; allowed: true, false`},
+	{[]string{"REPLICATION"}, "sync", `"sync" is none of the words; allowed: async, ack`},
+	{[]string{"HTTP_STANDBY"}, "proxy", `"proxy" is none of the words; allowed: redirect, forward`},
+
 	{[]string{"AUTH_TOKEN"}, "short-token", `its value has 11 characters; allowed: 12 to 1024 printable ASCII characters, no blanks`},
 	{[]string{"AUTH_TOKEN"}, strings.Repeat("x", 1025), `its value has 1025 characters`},
 	{[]string{"AUTH_TOKEN"}, "correct horse battery", `its value has a blank or another character that is not allowed, at position 8`},
@@ -189,9 +223,12 @@ var hostile = []struct {
 	{[]string{"LOG_FORMAT"}, "text, json", `"text, json" is none of the words`},
 }
 
+// nine is a list of one node too many.
+var nine = "a=http://a:1,b=http://b:1,c=http://c:1,d=http://d:1,e=http://e:1,f=http://f:1,g=http://g:1,h=http://h:1,i=http://i:1"
+
 var (
-	positiveSpans  = []string{"DEFAULT_LEASE", "MAX_LEASE", "KEEPALIVE", "STOP_TIMEOUT"}
-	spans          = append(slices.Clone(positiveSpans), "REATTACH_GRACE", "DRAIN_DELAY")
+	positiveSpans  = []string{"DEFAULT_LEASE", "MAX_LEASE", "KEEPALIVE", "STOP_TIMEOUT", "HEARTBEAT", "SUSPICION", "START_GRACE"}
+	spans          = append(slices.Clone(positiveSpans), "REATTACH_GRACE", "DRAIN_DELAY", "TAKEBACK_DELAY")
 	positiveCounts = []string{"MAX_KEYS", "MAX_WAITERS", "MAX_WAITERS_PER_KEY", "MAX_CONNECTIONS", "MAX_PENDING"}
 	counts         = append(slices.Clone(positiveCounts), "MAX_CONNECTIONS_PER_ADDRESS")
 	sizes          = []string{"MAX_KEY_BYTES", "OUTPUT_LIMIT"}
@@ -329,10 +366,10 @@ func TestRelations(t *testing.T) {
 }
 
 func TestAllProblemsAtOnce(t *testing.T) {
-	got := load(t, "HOLDFAST_MAX_KEYS=0", "HOLDFAST_LOG_LEVEL=loud", "HOLDFAST_PEERS=n1=x", "HOLDFAST_NOD=n1", "HOLDFAST_DRAIN_DELAY=1h").problems
+	got := load(t, "HOLDFAST_MAX_KEYS=0", "HOLDFAST_LOG_LEVEL=loud", "HOLDFAST_TLS_CA=x", "HOLDFAST_NOD=n1", "HOLDFAST_DRAIN_DELAY=1h").problems
 	want := []string{
 		"HOLDFAST_NOD: there is no such setting; did you mean HOLDFAST_NODE?",
-		"HOLDFAST_PEERS: clusters are not part of this version",
+		"HOLDFAST_TLS_CA: TLS is not part of this version",
 		`HOLDFAST_MAX_KEYS: "0" is out of range; allowed: 1 to 1000000000`,
 		`HOLDFAST_LOG_LEVEL: "loud" is none of the words; allowed: debug, info, warn, error`,
 		"HOLDFAST_DRAIN_DELAY: 1h leaves nothing of HOLDFAST_STOP_TIMEOUT (15s) to stop in",
@@ -410,11 +447,11 @@ func TestLevelFromFile(t *testing.T) {
 // A secret is told to nobody, whatever is wrong and however it is printed.
 func TestSecretsStaySecret(t *testing.T) {
 	for _, token := range []string{"hunter2", "hunter2 with blanks", "hunter2-hunter2-hunter2", "hunter2\x01hunter2"} {
-		s := load(t, "HOLDFAST_AUTH_TOKEN="+token)
+		s := load(t, "HOLDFAST_AUTH_TOKEN="+token, "HOLDFAST_CLUSTER_SECRET="+token+",other-"+token)
 		var out strings.Builder
 		s.printSettings(&out)
 		s.printProblems(&out)
-		fmt.Fprintf(&out, "%v %+v %#v %s", s.config, s.config, s.config, s.AuthToken)
+		fmt.Fprintf(&out, "%v %+v %#v %s %s", s.config, s.config, s.config, s.AuthToken, s.ClusterSecret)
 		if strings.Contains(out.String(), "hunter2") {
 			t.Errorf("token %q shows in\n%s", token, out.String())
 		}

@@ -7,12 +7,15 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"holdfast/internal/locks"
 	"holdfast/internal/mark"
 	"holdfast/internal/native"
 	"holdfast/internal/node"
+	"holdfast/internal/replica/link"
 	"holdfast/internal/web"
 )
 
@@ -25,14 +28,19 @@ type daemon struct {
 	auth   *authenticator // nil: auth is off
 	dir    *mark.Dir      // nil: no data directory
 	node   *node.Node
+	links  *link.Transport // nil: a node of its own
 	native *native.Server
 	web    *web.Server
 	tcp    net.Listener
 	http   net.Listener
 
+	secrets atomic.Pointer[[]string] // of the cluster, for those who prove themselves
+
 	running    sync.WaitGroup     // every goroutine that start makes
-	stopTimers context.CancelFunc // ends those that no listener ends
-	failed     chan error         // of a part that ended by itself; has room for each of them
+	stopTimers context.CancelFunc // ends those that nothing else ends
+	stopLinks  context.CancelFunc
+	linksEnded chan struct{}
+	failed     chan error // of a part that ended by itself; has room for each of them
 }
 
 // build makes a daemon from the inside out. What it opened before an error it closes.
@@ -41,7 +49,11 @@ func build(s *settings, log *slog.Logger) (*daemon, error) {
 	if s.AuthToken != "" {
 		d.auth = newAuthenticator(s.AuthToken)
 	}
-	err := d.openNode()
+	d.replaceSecrets(s.ClusterSecret)
+	err := d.openNode(log)
+	if err == nil {
+		err = d.buildLinks(log)
+	}
 	if err == nil {
 		err = d.listen()
 	}
@@ -57,7 +69,7 @@ func build(s *settings, log *slog.Logger) (*daemon, error) {
 
 // openNode makes the node that goes on above the mark of its data directory. The mark is moved ahead before anyone can
 // take a token: were the ports open first, a crash within the first second would leave tokens above the mark.
-func (d *daemon) openNode() error {
+func (d *daemon) openNode(log *slog.Logger) error {
 	var kept uint64
 	if d.cfg.DataDir != "" {
 		var err error
@@ -73,7 +85,7 @@ func (d *daemon) openNode() error {
 	d.node, err = node.New(node.Config{
 		Name: string(d.cfg.Node), Version: version,
 		Native: string(d.cfg.AdvertiseNative), HTTP: urls,
-		Table: d.cfg.table(), Mark: locks.Token(kept),
+		Table: d.cfg.table(), Mark: locks.Token(kept), Cluster: d.cfg.cluster(log),
 	})
 	if err != nil || d.dir == nil {
 		return err
@@ -123,6 +135,13 @@ func (d *daemon) buildPorts(log *slog.Logger) (err error) {
 		AllowedHosts: texts(d.cfg.AllowedHosts), TrustedOrigins: texts(d.cfg.TrustedOrigins),
 		Admit: admission.admitHTTP,
 	}
+	if d.links != nil {
+		http.Replica, http.ReplicaPath = d.links, link.Path
+		http.Secrets = d.clusterSecrets
+		if d.cfg.HTTPStandby == "forward" {
+			http.Standby = web.Forward
+		}
+	}
 	for _, p := range d.cfg.TrustedProxies {
 		http.TrustedProxies = append(http.TrustedProxies, netip.Prefix(p))
 	}
@@ -150,6 +169,9 @@ func (d *daemon) start() {
 	d.running.Go(func() { giveMemoryBack(timers, d.node) })
 	if d.dir != nil {
 		d.running.Go(func() { d.dir.Keep(timers, d.markAhead, d.markTrouble) })
+	}
+	if d.links != nil {
+		d.runLinks() // before the port that peers come to: it would turn them away
 	}
 	d.running.Go(func() { d.report("native port", d.native.Serve(timers, d.tcp)) })
 	d.running.Go(func() { d.report("HTTP port", d.web.Serve(d.http)) })
@@ -180,8 +202,13 @@ func (d *daemon) announce() {
 	if d.auth != nil {
 		auth = "on"
 	}
-	d.log.Info("started", "version", version, "native", d.tcp.Addr().String(), "http", d.http.Addr().String(),
+	line := d.log.With("version", version, "native", d.tcp.Addr().String(), "http", d.http.Addr().String(),
 		"auth", auth, "data_dir", string(d.cfg.DataDir), "pid", os.Getpid())
+	if d.links != nil {
+		line = line.With("rank", d.cfg.Peers.rank(d.cfg.Node), "peers", strings.Join(d.cfg.Peers.names(), ","))
+	}
+	line.Info("started")
+	d.warnHidden()
 	if d.auth == nil && !(isLoopback(d.tcp) && isLoopback(d.http)) {
 		d.log.Warn("NO AUTH: whoever reaches these ports can take and release every lock; set HOLDFAST_AUTH_TOKEN or listen on loopback",
 			"event", "auth", "native", d.tcp.Addr().String(), "http", d.http.Addr().String())

@@ -1,14 +1,15 @@
 package main
 
-import (
-	"net/url"
-	"os"
-)
+import "os"
 
 // derive fills in the defaults that depend on the machine or on other settings, so that --check-config shows them.
 func (s *settings) derive() {
 	if s.Node == "" {
 		s.deriveNode()
+	}
+	if len(s.Peers) > 0 {
+		s.deriveAdvertised()
+		return
 	}
 	if s.AdvertiseNative == "" && reachable(s.NativeAddr) {
 		s.AdvertiseNative = reachAddr(s.NativeAddr)
@@ -47,9 +48,10 @@ func (c *config) ownHosts() []string {
 		}
 	}
 	for _, advertised := range c.AdvertiseHTTP {
-		if u, err := url.Parse(string(advertised)); err == nil {
-			hosts = append(hosts, u.Hostname())
-		}
+		hosts = append(hosts, hostOf(advertised))
+	}
+	for _, p := range c.Peers {
+		hosts = append(hosts, p.host())
 	}
 	return hosts
 }

@@ -2,8 +2,9 @@ package main
 
 import "syscall"
 
-// spareDescriptors is for what is not a client: listeners, the log, the data directory.
-const spareDescriptors = 64
+// spareDescriptors is for what is not a client: listeners, the log, the data directory, and peers with the reserve in which
+// they are recognised.
+const spareDescriptors = 128
 
 // connectionLimit returns how many connections can be served: as many as were asked for, unless the process may not
 // have that many file descriptors (Go has raised the soft limit to the hard one by now). Refusing a client in so many

@@ -138,7 +138,7 @@ func (s *setting) loadFile(file string) error {
 	return nil
 }
 
-// maxValueBytes bounds what is read of a file: the longest value is a secret of 1,024 characters.
+// maxValueBytes bounds what is read of a file: the longest value is two secrets of 1,024 characters.
 const maxValueBytes = 4096
 
 func readValue(file string) (string, error) {
@@ -174,7 +174,7 @@ func (s *setting) explain(text string, err error) error {
 	if errors.As(err, &parse) {
 		err = parse.Err
 	}
-	if s.value.Type() == reflect.TypeFor[secret]() {
+	if t := s.value.Type(); t == reflect.TypeFor[secret]() || t == reflect.TypeFor[secrets]() {
 		return fmt.Errorf("its value %w; allowed: %s", err, s.permitted())
 	}
 	return fmt.Errorf("%q %w; allowed: %s", text, err, s.permitted())

@@ -28,7 +28,7 @@ counts, where it came from, and every problem at once; a problem ends the start 
   decimal digits. Blanks around a value are refused.
 - **From a file**: where the table says so, ` + "`…_FILE`" + ` names a file that holds the value; one newline at its end is dropped. Setting
   both is an error. The files are read again at SIGHUP: a new auth token counts from then on (connections that stand, stay), and so
-  does a new log level. With a problem in them, all stays as it was and the log says why.
+  do new cluster secrets and a new log level. With a problem in them, all stays as it was and the log says why.
 - An **unknown** ` + "`HOLDFAST_…`" + ` variable is an error that names the nearest known one. Left alone are what Kubernetes sets for a service of
   that name (` + "`HOLDFAST_SERVICE_HOST`, `HOLDFAST_PORT_…`" + `) and what the command line reads (` + "`HOLDFAST_ADDRS`, `HOLDFAST_HTTP_ADDRS`, `HOLDFAST_KEY`, `HOLDFAST_FENCING_TOKEN`" + `).
 

@@ -12,6 +12,7 @@ func (s *settings) checkRelations() {
 	if s.sound("HOLDFAST_NATIVE_ADDR", "HOLDFAST_HTTP_ADDR") && samePlace(s.NativeAddr, s.HTTPAddr) {
 		s.problem("HOLDFAST_HTTP_ADDR", "%s is taken by HOLDFAST_NATIVE_ADDR (%s)", s.HTTPAddr, s.NativeAddr)
 	}
+	s.checkCluster()
 }
 
 // samePlace says whether two listeners would get in each other's way.

@@ -271,8 +271,8 @@ func TestStartFailures(t *testing.T) {
 		code int
 		want string
 	}{
-		"configuration": {[]string{"HOLDFAST_MAX_KEYS=0", "HOLDFAST_PEERS=x"}, exitUsage, "holdfastd: 2 problems in the configuration:\n" +
-			"  HOLDFAST_PEERS: clusters are not part of this version\n  HOLDFAST_MAX_KEYS: \"0\" is out of range; allowed: 1 to 1000000000\n"},
+		"configuration": {[]string{"HOLDFAST_MAX_KEYS=0", "HOLDFAST_TLS_CA=x"}, exitUsage, "holdfastd: 2 problems in the configuration:\n" +
+			"  HOLDFAST_TLS_CA: TLS is not part of this version\n  HOLDFAST_MAX_KEYS: \"0\" is out of range; allowed: 1 to 1000000000\n"},
 		"native port": {[]string{"HOLDFAST_NATIVE_ADDR=" + addr}, exitFailed, "HOLDFAST_NATIVE_ADDR: listen tcp " + addr + ": bind: address already in use"},
 		"HTTP port":   {[]string{"HOLDFAST_HTTP_ADDR=" + addr}, exitFailed, "HOLDFAST_HTTP_ADDR: listen tcp " + addr + ": bind: address already in use"},
 		"damage":      {[]string{"HOLDFAST_DATA_DIR=" + damaged}, exitFailed, "HOLDFAST_DATA_DIR: token mark " + damaged + "/token-mark: is damaged or cut short (8 bytes)"},

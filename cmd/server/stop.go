@@ -19,6 +19,9 @@ func (d *daemon) wait(ctx context.Context, signals <-chan os.Signal) error {
 		case err := <-d.failed:
 			d.log.Error("stopping: a part has failed", "err", err)
 			return err
+		case err := <-d.node.Failed():
+			d.log.Error("stopping: this node can't go on", "err", err)
+			return err
 		case sig := <-signals:
 			if sig == syscall.SIGHUP {
 				d.reload()
@@ -30,8 +33,8 @@ func (d *daemon) wait(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
-// reload takes over what may change while the node runs: the auth token and the log level, from their files. With any
-// problem nothing changes.
+// reload takes over what may change while the node runs: the auth token, the cluster secrets and the log level, from their
+// files. With any problem nothing changes.
 func (d *daemon) reload() {
 	fresh := loadSettings()
 	if len(fresh.problems) > 0 {
@@ -42,8 +45,10 @@ func (d *daemon) reload() {
 	if d.auth != nil {
 		changed = d.auth.replace(fresh.AuthToken)
 	}
+	secretsChanged := d.links != nil && len(fresh.ClusterSecret) > 0 && d.replaceSecrets(fresh.ClusterSecret)
 	d.level.Set(levelOf(fresh.LogLevel))
-	d.log.Info("reloaded", "event", "reload", "auth_token_changed", changed, "log_level", string(fresh.LogLevel))
+	d.log.Info("reloaded", "event", "reload", "auth_token_changed", changed, "cluster_secret_changed", secretsChanged,
+		"log_level", string(fresh.LogLevel))
 }
 
 var (
@@ -81,6 +86,10 @@ func (d *daemon) shutdown(ctx context.Context) error {
 	d.node.SetStopping()
 	sleep(ctx, d.cfg.DrainDelay.duration())
 
+	// The service goes to another node while this one can still hand it over: once the ports are closed, clients would have
+	// nobody to ask until the others have noticed.
+	leaveErr := d.node.Leave(ctx)
+
 	// Long polls are answered: else each of them would hold the HTTP port open for up to its whole poll.
 	d.web.EndPolls()
 
@@ -91,6 +100,9 @@ func (d *daemon) shutdown(ctx context.Context) error {
 	// HTTP ends after TCP, so that health answers for as long as there is something to say.
 	webErr := d.web.Shutdown(ctx)
 
+	// Peers keep their links until nothing is served any more: a link that ends says that this process has.
+	d.endLinks()
+
 	// Deadlines and the mark run until nobody is left who can take a token.
 	d.stopTimers()
 	d.running.Wait()
@@ -100,7 +112,7 @@ func (d *daemon) shutdown(ctx context.Context) error {
 	if d.dir != nil {
 		dirErr = d.dir.Close()
 	}
-	return errors.Join(nativeErr, webErr, dirErr)
+	return errors.Join(leaveErr, nativeErr, webErr, dirErr)
 }
 
 // sleep waits for d or until ctx ends.

@@ -92,7 +92,7 @@ func TestEveryProblemHasAPage(t *testing.T) {
 // The router and the document have the same paths and methods; HEAD goes with GET.
 func TestRoutesAreDocumented(t *testing.T) {
 	routed := map[string]bool{}
-	err := chi.Walk(newServer(t, Config{}, nil).Handler().(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+	err := chi.Walk(newServer(t, Config{}, nil).routes().(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		routed[method+" "+route] = true
 		return nil
 	})

@@ -26,10 +26,10 @@ func (l *listener) Accept() (net.Conn, error) {
 		if ok {
 			return &admitted{Conn: nc, gone: gone}, nil
 		}
-		if skipped, ok := l.server.admitLog.allow(time.Now()); ok {
-			l.server.log.Warn("connection refused: HOLDFAST_MAX_CONNECTIONS or HOLDFAST_MAX_CONNECTIONS_PER_ADDRESS is reached",
-				"event", "limit", "remote", nc.RemoteAddr().String(), "skipped", skipped)
+		if l.server.cfg.Replica != nil {
+			return l.server.reserve.admit(nc), nil
 		}
+		l.server.logFull(nc.RemoteAddr().String())
 		// A new socket's buffer takes this without blocking; the deadline is for the
 		// day when that is not so.
 		nc.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
@@ -38,16 +38,31 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admitted is a connection that Admit counts.
+func (s *Server) logFull(remote string) {
+	if skipped, ok := s.admitLog.allow(time.Now()); ok {
+		s.log.Warn("connection refused: HOLDFAST_MAX_CONNECTIONS or HOLDFAST_MAX_CONNECTIONS_PER_ADDRESS is reached",
+			"event", "limit", "remote", remote, "skipped", skipped)
+	}
+}
+
+// admitted is a connection that has a place, with Admit or in the reserve.
 type admitted struct {
 	net.Conn
+	onTrial bool // in the reserve: good for becoming a link only
+
 	once sync.Once
 	gone func()
 }
 
-// Close closes the connection and tells Admit's function, once.
+// Close closes the connection and gives back its place, once.
 func (c *admitted) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(c.gone)
+	c.leave()
 	return err
 }
+
+// leave gives back its place, once.
+func (c *admitted) leave() { c.once.Do(c.gone) }
+
+// NetConn returns the socket, for who sets its options.
+func (c *admitted) NetConn() net.Conn { return c.Conn }

@@ -90,6 +90,9 @@ func (s *Server) refuse(key string, r *locks.Reply) *answer {
 	case codeNotAllowed:
 		return failWith(o.code, "this ticket for "+quoted+" belongs to another identity", facts{Key: key})
 	}
+	if o.code == codeUnavailable {
+		return fail(o.code, "this node is not the active: repeat the request").with("Retry-After", "1")
+	}
 	return fail(codeInternal, fmt.Sprintf("the lock table answered %v", r.Code))
 }
 

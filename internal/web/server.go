@@ -46,7 +46,28 @@ type Config struct {
 	// not block. It returns what to call once the connection is gone, or false to
 	// refuse it. nil = no limit.
 	Admit func(remote net.Addr) (gone func(), ok bool)
+
+	// Replica serves peers at ReplicaPath. It takes their connections over, and
+	// only those of who has proved to be a peer. Where Admit refuses a connection
+	// it may still be one: see replica.go. nil = a node of its own.
+	Replica     http.Handler
+	ReplicaPath string
+
+	// Standby says what a node that is not the active answers where only that can.
+	Standby Standby
+
+	// Secrets returns the cluster secrets: forwarded requests are proved with the
+	// first, and all are believed. It must not block. nil = none.
+	Secrets func() []string
 }
+
+// Standby is what a node that is not the active answers where only that can.
+type Standby uint8
+
+const (
+	Redirect Standby = iota // 307 to the active
+	Forward                 // what the active answers
+)
 
 // Server is the HTTP port of a node.
 type Server struct {
@@ -63,6 +84,7 @@ type Server struct {
 
 	authLog  throttle
 	admitLog throttle
+	reserve  reserve
 
 	stopOnce sync.Once
 	stopping chan struct{} // closed when long polls are to end
@@ -83,7 +105,7 @@ func New(cfg Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.handler = s.routes()
+	s.handler = s.front(s.routes())
 	s.http = s.newHTTP()
 	return s, nil
 }
@@ -111,6 +133,7 @@ func (s *Server) newHTTP() *http.Server {
 		IdleTimeout:                  idleTimeout,
 		WriteTimeout:                 bodyTimeout + maxPoll + writeSlack,
 		MaxHeaderBytes:               maxHeaderBytes,
+		ConnContext:                  withConn,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 }
