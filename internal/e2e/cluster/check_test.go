@@ -56,12 +56,18 @@ func (h *history) unique() (all []string) {
 	return all
 }
 
-// inLine is when an attempt surely stood in line, or was granted.
-func (a *attempt) inLine() instant {
-	if a.read != 0 && a.ticket {
-		return min(a.read, a.granted)
+// inLine is when an attempt surely stood in line, or was granted. A place that was taken while less was promised does
+// not count: it may have been lost, or the request was parked.
+func (h *history) inLine(a *attempt) instant {
+	if a.read == 0 || !a.ticket {
+		return a.granted
 	}
-	return a.granted
+	for _, f := range h.faults {
+		if f.from <= a.read && a.read <= f.to {
+			return a.granted
+		}
+	}
+	return min(a.read, a.granted)
 }
 
 // order: an attempt that stood in line before another one of its key was asked for has the smaller token. So tokens
@@ -74,28 +80,21 @@ func (h *history) order(key []*attempt) (all []string) {
 		if h.unordered(a) {
 			continue
 		}
-		if first != nil && first.inLine() < a.asked {
+		if first != nil && h.inLine(first) < a.asked {
 			all = append(all, fmt.Sprintf("key %q out of order: %v was asked for when %v stood in line already", a.key, a, first))
 		}
-		if first == nil || a.inLine() < first.inLine() {
+		if first == nil || h.inLine(a) < h.inLine(first) {
 			first = a
 		}
 	}
 	return all
 }
 
-// unordered says whether the order of an attempt is not promised: it was granted while two nodes served, or stood in
-// line, not yet granted, when what was in line may have been lost.
+// unordered says whether the order of an attempt is not promised: it was granted while two nodes may have served.
 func (h *history) unordered(a *attempt) bool {
-	for _, f := range h.faults {
-		if f.split && a.asked <= f.to && a.granted >= f.from {
-			return true
-		}
-		if !f.split && a.read != 0 && f.from <= a.read && a.read <= f.to && a.granted > f.to {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.faults, func(f fault) bool {
+		return f.kind == split && a.asked <= f.to && a.granted >= f.from
+	})
 }
 
 // until is when a hold that was not given up ends at the earliest: its lease may have begun as soon as it was asked for.
@@ -127,12 +126,7 @@ func (h *history) exclusion(key []*attempt) (all []string) {
 
 // shaky says whether what was answered then may be lost.
 func (h *history) shaky(at instant) bool {
-	for _, f := range h.faults {
-		if f.from <= at && at <= f.to {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.faults, func(f fault) bool { return f.kind != freeze && f.from <= at && at <= f.to })
 }
 
 // losses: a hold that was answered and has not ended is nobody's but its holder's, and one that was released, and

@@ -17,8 +17,7 @@ func TestChecker(t *testing.T) {
 	}
 	queued := func(a *attempt, read instant) *attempt { a.read = read; return a }
 	short := func(a *attempt) *attempt { a.lease = 5; return a }
-	crash := []fault{{what: "crash", from: 10, to: 20}}
-	split := []fault{{what: "partition", from: 10, to: 20, split: true}}
+	during := func(kind faultKind) []fault { return []fault{{kind, 10, 20}} }
 	says := func(token uint64, release, holds bool, asked, answered instant) verdict {
 		return verdict{key: "k", token: token, release: release, holds: holds, lease: lease, asked: asked, answered: answered}
 	}
@@ -31,30 +30,33 @@ func TestChecker(t *testing.T) {
 		"nothing":              {},
 		"one after the other":  {attempts: []*attempt{hold(8, 1, 2, 3), hold(16, 1, 4, 5), hold(24, 6, 7, 0)}},
 		"token twice":          {attempts: []*attempt{hold(8, 1, 2, 3), hold(8, 4, 5, 6)}, want: "issued twice"},
-		"token twice, split":   {attempts: []*attempt{hold(8, 11, 12, 13), hold(8, 14, 15, 16)}, faults: split, want: "issued twice"},
+		"token twice, split":   {attempts: []*attempt{hold(8, 11, 12, 13), hold(8, 14, 15, 16)}, faults: during(split), want: "issued twice"},
 		"token goes back":      {attempts: []*attempt{hold(16, 1, 2, 3), hold(8, 4, 5, 6)}, want: "out of order"},
-		"goes back in a crash": {attempts: []*attempt{hold(16, 11, 12, 13), hold(8, 14, 15, 16)}, faults: crash, want: "out of order"},
-		"goes back, split":     {attempts: []*attempt{hold(16, 11, 12, 13), hold(8, 14, 15, 16)}, faults: split},
+		"goes back in a crash": {attempts: []*attempt{hold(16, 11, 12, 13), hold(8, 14, 15, 16)}, faults: during(crash), want: "out of order"},
+		"goes back, split":     {attempts: []*attempt{hold(16, 11, 12, 13), hold(8, 14, 15, 16)}, faults: during(split)},
 		"asked at once":        {attempts: []*attempt{hold(16, 1, 2, 3), hold(8, 1, 4, 5)}},
 		"passed over":          {attempts: []*attempt{queued(hold(16, 1, 9, 10), 3), hold(8, 4, 5, 6)}, want: "out of order"},
-		"place lost":           {attempts: []*attempt{queued(hold(16, 1, 29, 30), 15), hold(8, 21, 25, 26)}, faults: crash},
-		"place lost too late":  {attempts: []*attempt{queued(hold(16, 1, 29, 30), 5), hold(8, 21, 25, 26)}, faults: crash, want: "out of order"},
+		"place lost":           {attempts: []*attempt{queued(hold(16, 1, 29, 30), 15), hold(8, 21, 25, 26)}, faults: during(crash)},
+		"place lost too late":  {attempts: []*attempt{queued(hold(16, 1, 29, 30), 5), hold(8, 21, 25, 26)}, faults: during(crash), want: "out of order"},
+		"parked":               {attempts: []*attempt{queued(hold(16, 1, 29, 30), 15), hold(8, 21, 25, 26)}, faults: during(freeze)},
+		"two in a freeze":      {attempts: []*attempt{hold(8, 10, 11, 15), hold(16, 12, 13, 14)}, faults: during(freeze), want: "two holders"},
+		"lost in a freeze":     {attempts: []*attempt{hold(8, 10, 11, 0)}, verdicts: []verdict{says(8, false, false, 15, 16)}, faults: during(freeze), want: "is lost"},
 		"two holders":          {attempts: []*attempt{hold(8, 1, 2, 6), hold(16, 3, 4, 5)}, want: "two holders"},
 		"two, one to the end":  {attempts: []*attempt{hold(8, 1, 2, 0), hold(16, 3, 4, 5)}, want: "two holders"},
 		"two, one long before": {attempts: []*attempt{hold(8, 1, 2, 20), hold(16, 10, 11, 12), hold(24, 1, 30, 31)}, want: "two holders"},
-		"two after a crash":    {attempts: []*attempt{hold(8, 10, 11, 30), hold(16, 21, 22, 23)}, faults: crash},
-		"two, before a crash":  {attempts: []*attempt{hold(8, 1, 2, 30), hold(16, 21, 22, 23)}, faults: crash, want: "two holders"},
+		"two after a crash":    {attempts: []*attempt{hold(8, 10, 11, 30), hold(16, 21, 22, 23)}, faults: during(crash)},
+		"two, before a crash":  {attempts: []*attempt{hold(8, 1, 2, 30), hold(16, 21, 22, 23)}, faults: during(crash), want: "two holders"},
 		"lease ran out":        {attempts: []*attempt{short(hold(8, 1, 2, 0)), hold(16, 3, 7, 8)}},
 		"held":                 {attempts: []*attempt{hold(8, 1, 2, 9)}, verdicts: []verdict{says(8, false, true, 5, 6), says(8, true, true, 9, 10)}},
 		"lost":                 {attempts: []*attempt{hold(8, 1, 2, 0)}, verdicts: []verdict{says(8, false, false, 5, 6)}, want: "is lost"},
-		"lost, in a crash":     {attempts: []*attempt{hold(8, 10, 11, 0)}, verdicts: []verdict{says(8, false, false, 25, 26)}, faults: crash},
-		"lost, before a crash": {attempts: []*attempt{hold(8, 1, 2, 0)}, verdicts: []verdict{says(8, false, false, 25, 26)}, faults: crash, want: "is lost"},
+		"lost, in a crash":     {attempts: []*attempt{hold(8, 10, 11, 0)}, verdicts: []verdict{says(8, false, false, 25, 26)}, faults: during(crash)},
+		"lost, before a crash": {attempts: []*attempt{hold(8, 1, 2, 0)}, verdicts: []verdict{says(8, false, false, 25, 26)}, faults: during(crash), want: "is lost"},
 		"lost at its end":      {attempts: []*attempt{short(hold(8, 1, 2, 0))}, verdicts: []verdict{says(8, false, false, 7, 8)}},
 		"extended, then lost": {attempts: []*attempt{short(hold(8, 1, 2, 0))},
 			verdicts: []verdict{says(8, false, true, 3, 4), says(8, false, false, 30, 31)}, want: "is lost"},
 		"released twice":      {attempts: []*attempt{hold(8, 1, 2, 3)}, verdicts: []verdict{says(8, true, true, 3, 4), says(8, true, false, 5, 6)}},
 		"comes back":          {attempts: []*attempt{hold(8, 1, 2, 3)}, verdicts: []verdict{says(8, true, true, 3, 4), says(8, false, true, 5, 6)}, want: "is back"},
-		"back after a crash":  {attempts: []*attempt{hold(8, 1, 2, 11)}, verdicts: []verdict{says(8, true, true, 11, 12), says(8, false, true, 25, 26)}, faults: crash},
+		"back after a crash":  {attempts: []*attempt{hold(8, 1, 2, 11)}, verdicts: []verdict{says(8, true, true, 11, 12), says(8, false, true, 25, 26)}, faults: during(crash)},
 		"released, by repeat": {attempts: []*attempt{hold(8, 1, 2, 3)}, verdicts: []verdict{{key: "k", token: 8, release: true, repeated: true, asked: 3, answered: 4}}},
 	} {
 		t.Run(name, func(t *testing.T) {

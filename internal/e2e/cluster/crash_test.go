@@ -14,9 +14,9 @@ const shortLease = 2 * time.Second
 
 // lossy declares what a crash may lose: what was answered shortly before, the answers that were still on their way to
 // the clients included.
-func (l *load) lossy(what string, at instant) {
+func (l *load) lossy(at instant) {
 	const before, after = instant(100 * time.Millisecond), instant(300 * time.Millisecond)
-	l.declare(fault{what: what, from: at - before, to: at + after})
+	l.declare(fault{crash, at - before, at + after})
 }
 
 // The active is killed. Without acknowledgements the last instants may be lost, but nothing older.
@@ -25,7 +25,7 @@ func TestKillTheActive(t *testing.T) {
 	l := startLoad(t, s, shortLease)
 	at := l.now()
 	s.nodes[0].kill()
-	l.lossy("kill", at)
+	l.lossy(at)
 	s.settled(s.nodes[1])
 	l.finish()
 }
@@ -87,7 +87,7 @@ func TestPauseTheActive(t *testing.T) {
 		}
 	}
 	next.awaitRole("active")
-	l.declare(fault{what: "pause", from: at - instant(100*time.Millisecond), to: l.now()})
+	l.declare(fault{crash, at - instant(100*time.Millisecond), l.now()})
 	l.more(t, 100)
 	old.resume()
 	for i, answer := range answers {

@@ -52,13 +52,22 @@ type verdict struct {
 	answered instant
 }
 
-// fault is a time in which something is not promised: what was answered or queued within it may be lost, and whoever
-// was granted a key within it may share it.
+// fault is a time in which something is not promised.
 type fault struct {
-	what     string
+	kind     faultKind
 	from, to instant
-	split    bool // two nodes may serve, unknown to each other: tokens need not rise between them either
 }
+
+type faultKind string
+
+const (
+	// crash: what was answered, or got a place in line, may be lost; whoever was granted a key may share it.
+	crash faultKind = "crash"
+	// split: as crash, and two nodes may serve, unknown to each other: tokens need not rise between them either.
+	split faultKind = "split"
+	// freeze: a hand-off is under way. An acquire may be parked, and is then not in line yet.
+	freeze faultKind = "freeze"
+)
 
 func newHistory() *history { return &history{began: time.Now(), changed: make(chan struct{})} }
 

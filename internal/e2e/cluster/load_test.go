@@ -21,6 +21,7 @@ const (
 type load struct {
 	*history
 	t       *testing.T
+	set     *set
 	parties []party
 	names   []string
 	lease   time.Duration // of the locks that come and go
@@ -42,7 +43,7 @@ type standing struct {
 // after a crash that may lose a release, it says how long a key can be blocked.
 func startLoad(t *testing.T, s *set, lease time.Duration) *load {
 	t.Helper()
-	l := &load{history: newHistory(), t: t, lease: lease}
+	l := &load{history: newHistory(), t: t, set: s, lease: lease}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	t.Cleanup(l.end)
 	for i := range 2 {
@@ -171,6 +172,9 @@ func (l *load) finish() {
 	l.more(l.t, 300)
 	l.audit()
 	l.end()
+	for _, f := range l.set.freezes(l.began) {
+		l.declare(f)
+	}
 	l.check(l.t)
 	l.mu.Lock()
 	defer l.mu.Unlock()

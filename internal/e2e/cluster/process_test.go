@@ -20,15 +20,16 @@ type line struct {
 	at   time.Time // when it was read here
 	text string
 
-	Level  string `json:"level"`
-	Msg    string `json:"msg"`
-	Event  string `json:"event"`
-	Role   string `json:"role"`
-	Reason string `json:"reason"`
-	Peer   string `json:"peer"`
-	Detail string `json:"detail"`
-	Err    string `json:"err"`
-	Answer string `json:"answer"`
+	Time   time.Time `json:"time"`
+	Level  string    `json:"level"`
+	Msg    string    `json:"msg"`
+	Event  string    `json:"event"`
+	Role   string    `json:"role"`
+	Reason string    `json:"reason"`
+	Peer   string    `json:"peer"`
+	Detail string    `json:"detail"`
+	Err    string    `json:"err"`
+	Answer string    `json:"answer"`
 }
 
 // process is one life of a node.
