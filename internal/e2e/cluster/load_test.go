@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	contested   = 4                    // keys that everybody wants
-	pace        = 8 * time.Millisecond // of each worker: the machine has other work to do, and so have the nodes
-	longHold    = 10 * time.Minute     // lease of the holds that stand through a whole test
-	holdsPerOne = 5                    // such holds of each party
+	contested   = 4                     // keys that everybody wants
+	pace        = 20 * time.Millisecond // of each worker: the machine has other work to do, and so have the nodes
+	longHold    = 10 * time.Minute      // lease of the holds that stand through a whole test
+	holdsPerOne = 5                     // such holds of each party
 )
 
 // load is clients of every kind at work on a cluster.
