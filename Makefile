@@ -47,9 +47,10 @@ bench: ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: soak
-soak: ## long runs, an hour: ten million model steps, every seeded fault, a minute of each fuzz target
+soak: ## long runs, an hour: ten million model steps, every seeded fault, gaps in service, a minute of each fuzz target
 	MODEL_STEPS=10000000 go test ./internal/locks -run '^TestModel$$' -count=1 -v -timeout 2h
 	go test ./internal/locks -tags faults -run 'TestFaults|TestHarmless' -count=1 -v -timeout 2h
+	go test ./internal/e2e/cluster -run '^TestGap' -rounds 50 -strict -count=1 -v -timeout 1h
 	FUZZTIME=60 tools/fuzz.sh
 
 .PHONY: clean

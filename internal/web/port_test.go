@@ -318,6 +318,23 @@ func TestShutdownWithPolls(t *testing.T) {
 	})
 }
 
+// A connection that was opened ahead, and on which nothing has come, holds nothing up.
+func TestShutdownWithFreshConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPort(t, Config{})
+		c := p.dial("")
+		synctest.Wait()
+		begin := time.Now()
+		p.shutdown()
+		if took := time.Since(begin); took > 600*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		if got := c.answer(); !strings.Contains(got, "EOF") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
 // Where a request does not end, Shutdown does.
 func TestShutdownIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -92,6 +92,7 @@ type Server struct {
 	authLog  throttle
 	admitLog throttle
 	reserve  reserve
+	fresh    fresh
 
 	polls    context.Context // ends when long polls are to
 	endPolls context.CancelFunc
@@ -140,7 +141,7 @@ const (
 // newHTTP makes the http.Server. A time limit on reading as a whole would cut
 // long polls; bodies have their own, see readBody.
 func (s *Server) newHTTP() *http.Server {
-	return &http.Server{
+	srv := &http.Server{
 		Handler:                      s.handler,
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            headerTimeout,
@@ -148,8 +149,11 @@ func (s *Server) newHTTP() *http.Server {
 		WriteTimeout:                 bodyTimeout + maxPoll + writeSlack,
 		MaxHeaderBytes:               maxHeaderBytes,
 		ConnContext:                  withConn,
+		ConnState:                    s.fresh.follow,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
+	srv.RegisterOnShutdown(s.fresh.close)
+	return srv
 }
 
 // Serve accepts connections until Shutdown, and then returns nil. An error is
