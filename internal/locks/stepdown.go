@@ -1,11 +1,14 @@
 package locks
 
+import "slices"
+
 // StepDown ends a reign: the node follows another from now on, and nobody is
 // answered here any more. Waiters of sessions that are here are told Moved;
 // those without a ticket were known to nobody else, and leave. What is left is
 // what a follower knows: no claim is in a session's list, no grace runs.
 func (t *Table) StepDown(fx *Effects) {
 	t.reign.calm, t.reign.cursor = 0, 0
+	fx.Replies = slices.Grow(fx.Replies, int(t.byRef.n))
 	for i := range t.sessions {
 		for t.sessions[i].list != 0 {
 			t.letGo(t.sessions[i].list, fx)
