@@ -48,6 +48,7 @@ func (n *Node) deliverLocked(now locks.Time, fx *locks.Effects) {
 	for i := range fx.Replies {
 		r := &fx.Replies[i]
 		n.countLocked(r.Code)
+		n.tally.add(r)
 		if hold {
 			n.gate.keep(n.machine.Position(), now, r)
 			continue

@@ -123,6 +123,7 @@ type Node struct {
 	reason   string    // of the role
 	stopping bool
 	counts   []uint64 // replies by code
+	tally    tally    // see history.go
 	misfits  uint64   // another node's events that did not fit
 
 	rows rowCache

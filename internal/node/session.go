@@ -13,6 +13,8 @@ type Session struct {
 	node *Node
 	id   locks.Session
 	sink Sink
+	from locks.Origin // for people who look
+	open locks.Time   // since when
 
 	// Owned by the goroutine that calls the methods.
 	others []*Session // scratch: sessions that a batch made replies for
@@ -24,8 +26,9 @@ type Session struct {
 
 // Open begins a session whose replies go to sink. Every session must be closed.
 func (n *Node) Open(o locks.Origin, sink Sink) *Session {
-	s := &Session{node: n, sink: sink}
+	s := &Session{node: n, sink: sink, from: o}
 	now := n.lock()
+	s.open = now
 	s.id = n.sessions.add(s, n.cfg.Table.Rank)
 	fx := n.takeEffects()
 	n.table.Do(now, &locks.Command{Op: locks.OpAttach, Session: s.id, Origin: &o}, fx)
