@@ -13,7 +13,7 @@ FUZZTIME ?= 10
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/holdfastd and bin/holdfast
@@ -29,6 +29,11 @@ run: build ## start a single node on 127.0.0.1:7620 (TCP) and :7621 (HTTP)
 generate: ## write the generated files anew: templ components, docs/configuration.md
 	$(TOOL) templ generate -log-level error
 	go test ./cmd/server -run '^TestConfigurationPage$$' -rewrite
+
+.PHONY: screenshots
+screenshots: setup ## pictures of every page of the dashboard, light, dark and phone, in bin/screenshots
+	@mkdir -p bin/screenshots
+	go test ./internal/web/ui -run '^TestScreenshots$$' -count=1 -screenshots=$(CURDIR)/bin/screenshots
 
 .PHONY: check
 check: format vet generated tidy todo vulnerabilities ## formatting, vet, staticcheck, generated files, go.mod

@@ -6,6 +6,8 @@ set -euo pipefail
 needed=( # command:package
     gcc:gcc # the race detector links with it
     git:git # the version in the binaries
+    chromium:chromium # the dashboard's tests look at its pages in it
+    fc-match:fontconfig # the pages need a font in it
     ip:iproute2 # the networks that clusters are tested in
     nft:nftables # and how they are cut
 )

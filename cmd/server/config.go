@@ -116,6 +116,10 @@ type config struct {
 	// active says, which it asks itself (forward), for clients that can't follow a redirect.
 	HTTPStandby choice `split_words:"true" default:"redirect" oneof:"redirect, forward"`
 
+	// How much of the dashboard the HTTP port serves: all of it (full), without what changes something (readonly), or none
+	// (off). The API is the same with all three.
+	UI choice `split_words:"true" default:"full" oneof:"full, readonly, off"`
+
 	// The least level that is logged; debug logs every HTTP request. Read anew at SIGHUP where it comes from a file.
 	LogLevel choice `split_words:"true" default:"info" file:"true" oneof:"debug, info, warn, error"`
 
@@ -140,13 +144,11 @@ var later = map[string]string{
 	"HOLDFAST_TLS_KEY":       "TLS is not part of this version",
 	"HOLDFAST_TLS_CA":        "TLS is not part of this version",
 	"HOLDFAST_TLS_CLIENT_CA": "TLS is not part of this version",
-	"HOLDFAST_UI":            "the dashboard is not part of this version",
 }
 
 // meansOff is the value of a later setting that asks for what is there anyway.
 var meansOff = map[string]string{
 	"HOLDFAST_JOURNAL": "off",
-	"HOLDFAST_UI":      "off",
 }
 
 // table is the part of the settings that bounds the lock table.

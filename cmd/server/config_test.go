@@ -59,6 +59,7 @@ var good = map[string][2]string{
 	"HOLDFAST_PREEMPT":                     {"false", "false"},
 	"HOLDFAST_REPLICATION":                 {"ack", "ack"},
 	"HOLDFAST_HTTP_STANDBY":                {"forward", "forward"},
+	"HOLDFAST_UI":                          {"readonly", "readonly"},
 	"HOLDFAST_REATTACH_GRACE":              {"1m30s", "1m30s"},
 	"HOLDFAST_DATA_DIR":                    {"/var/lib/holdfast", "/var/lib/holdfast"},
 	"HOLDFAST_DEFAULT_LEASE":               {"1.5s", "1.5s"},
@@ -203,6 +204,7 @@ var hostile = []struct {
 	{[]string{"PREEMPT"}, "no", `"no" is none of the words; allowed: true, false`},
 	{[]string{"REPLICATION"}, "sync", `"sync" is none of the words; allowed: async, ack`},
 	{[]string{"HTTP_STANDBY"}, "proxy", `"proxy" is none of the words; allowed: redirect, forward`},
+	{[]string{"UI"}, "on", `"on" is none of the words; allowed: full, readonly, off`},
 
 	{[]string{"AUTH_TOKEN"}, "short-token", `its value has 11 characters; allowed: 12 to 1024 printable ASCII characters, no blanks`},
 	{[]string{"AUTH_TOKEN"}, strings.Repeat("x", 1025), `its value has 1025 characters`},
@@ -339,7 +341,7 @@ func TestLaterSettingsAreRefused(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, why)
 		}
 	}
-	if got := load(t, "HOLDFAST_JOURNAL=off", "HOLDFAST_UI=off").problems; len(got) != 0 {
+	if got := load(t, "HOLDFAST_JOURNAL=off").problems; len(got) != 0 {
 		t.Errorf("switched off, yet %q", got)
 	}
 }

@@ -28,6 +28,7 @@ type daemon struct {
 	auth   *authenticator // nil: auth is off
 	dir    *mark.Dir      // nil: no data directory
 	node   *node.Node
+	past   *node.History
 	links  *link.Transport // nil: a node of its own
 	native *native.Server
 	web    *web.Server
@@ -58,7 +59,7 @@ func build(s *settings, log *slog.Logger) (*daemon, error) {
 		err = d.listen()
 	}
 	if err == nil {
-		err = d.buildPorts(log)
+		err = d.buildPorts(s, log)
 	}
 	if err != nil {
 		d.closeAll()
@@ -87,8 +88,12 @@ func (d *daemon) openNode(log *slog.Logger) error {
 		Native: string(d.cfg.AdvertiseNative), HTTP: urls,
 		Table: d.cfg.table(), Mark: locks.Token(kept), Cluster: d.cfg.cluster(log),
 	})
-	if err != nil || d.dir == nil {
+	if err != nil {
 		return err
+	}
+	d.past = node.NewHistory(d.node)
+	if d.dir == nil {
+		return nil
 	}
 	if err := d.dir.Store(d.markAhead()); err != nil {
 		return fmt.Errorf("HOLDFAST_DATA_DIR: %w", err)
@@ -116,7 +121,7 @@ func (d *daemon) listen() (err error) {
 }
 
 // buildPorts makes what serves the two ports.
-func (d *daemon) buildPorts(log *slog.Logger) (err error) {
+func (d *daemon) buildPorts(s *settings, log *slog.Logger) (err error) {
 	admission := newAdmission(connectionLimit(int(d.cfg.MaxConnections)), int(d.cfg.MaxConnectionsPerAddress))
 
 	tcp := native.DefaultConfig(d.node)
@@ -145,6 +150,7 @@ func (d *daemon) buildPorts(log *slog.Logger) (err error) {
 	for _, p := range d.cfg.TrustedProxies {
 		http.TrustedProxies = append(http.TrustedProxies, netip.Prefix(p))
 	}
+	http.UI = s.dashboard(d.past)
 	if d.auth != nil {
 		tcp.Authenticate, http.Authenticate = d.auth.native, d.auth.web
 	}
@@ -166,6 +172,7 @@ func (d *daemon) start() {
 	timers, cancel := context.WithCancel(context.Background())
 	d.stopTimers = cancel
 	d.running.Go(func() { _ = d.node.Run(timers) }) // ends with timers and for no other reason
+	d.running.Go(func() { d.past.Run(timers) })
 	d.running.Go(func() { giveMemoryBack(timers, d.node) })
 	if d.dir != nil {
 		d.running.Go(func() { d.dir.Keep(timers, d.markAhead, d.markTrouble) })

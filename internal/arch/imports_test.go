@@ -35,14 +35,15 @@ var allowed = map[string][]string{
 
 	// Ring 2 waits: the edges. They never meet; cmd/server joins them.
 	"internal/native":       {"internal/node", "internal/locks", "wire"},
-	"internal/web":          {"internal/node", "internal/locks", "web/static"},
+	"internal/web":          {"internal/node", "internal/locks", "internal/web/ui", "web/static"},
+	"internal/web/ui":       {"internal/node", "internal/locks", "web/static"},
 	"internal/replica/link": {"internal/replica"},
 	"internal/mark":         {},
 	"web/static":            {},
 
 	// Ring 3 builds programs.
 	"cmd/server": {"wire", "internal/locks", "internal/replica", "internal/node", "internal/native",
-		"internal/web", "internal/replica/link", "internal/mark", "web/static"},
+		"internal/web", "internal/web/ui", "internal/replica/link", "internal/mark", "web/static"},
 	"cmd/holdfast": {"client", "wire"},
 
 	// For users.
@@ -61,6 +62,7 @@ var allowed = map[string][]string{
 // a conversation, where the real one is a better partner than a mock.
 var inTests = map[string][]string{
 	"cmd/server":          {"client"},
+	"internal/web/ui":     {"internal/web"},
 	"cmd/holdfast":        {"client/holdfasttest"},
 	"client":              {"client/holdfasttest"},
 	"client/holdfasttest": {"client"},

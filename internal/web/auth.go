@@ -29,6 +29,10 @@ func identity(r *http.Request) Identity {
 	return anybody
 }
 
+func withIdentity(r *http.Request, id Identity) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), identityKey{}, id))
+}
+
 // secret returns what r authenticates itself with. A query parameter is no place
 // for it: those end up in logs.
 func secret(r *http.Request) string {
@@ -53,7 +57,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 			s.denied(w, r, given != "")
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, id)))
+		next.ServeHTTP(w, withIdentity(r, id))
 	})
 }
 

@@ -19,6 +19,7 @@ func (s *Server) routes() http.Handler {
 	r.MethodNotAllowed(s.methodNotAllowed(r))
 
 	s.public(r)
+	s.dashboard(r)
 	r.Group(func(r chi.Router) {
 		r.Use(s.authenticate)
 		get(r, "/v1/node", handle(s, nothing, s.nodeView))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"holdfast/internal/node"
+	"holdfast/internal/web/ui"
 )
 
 // Config is what the HTTP port needs to know.
@@ -59,6 +60,10 @@ type Config struct {
 	// Secrets returns the cluster secrets: forwarded requests are proved with the
 	// first, and all are believed. It must not block. nil = none.
 	Secrets func() []string
+
+	// UI is what the dashboard shows; New fills in what it has from this port. The
+	// zero value is none.
+	UI ui.Config
 }
 
 // Standby is what a node that is not the active answers where only that can.
