@@ -33,7 +33,7 @@ generate: ## write the generated files anew: templ components, docs/configuratio
 .PHONY: screenshots
 screenshots: setup ## pictures of every page of the dashboard, light, dark and phone, in bin/screenshots
 	@mkdir -p bin/screenshots
-	go test ./internal/web/ui -run '^TestScreenshots$$' -count=1 -screenshots=$(CURDIR)/bin/screenshots
+	go test ./internal/web/ui -run '^TestPages$$' -count=1 -screenshots=$(CURDIR)/bin/screenshots
 
 .PHONY: check
 check: format vet generated tidy todo vulnerabilities ## formatting, vet, staticcheck, generated files, go.mod

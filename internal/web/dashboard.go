@@ -23,7 +23,9 @@ func (s *Server) dashboard(r chi.Router) {
 		id := identity(r)
 		return ui.Viewer{Name: id.Name, Operate: id.Operate}
 	}
-	cfg.ActiveURL = s.activeURL
+	if cfg.ActiveURL == nil {
+		cfg.ActiveURL = s.activeURL
+	}
 	cfg.Ask = func(r *http.Request, c locks.Command) (locks.Reply, bool) {
 		return s.ask(r.Context(), s.source(r, ""), c)
 	}

@@ -168,9 +168,10 @@ func command[P, R any](c cdp.Command[P, R], params P) step {
 	})
 }
 
+// scheme chooses a theme, with no colours on the way from one to the other.
 func scheme(name string) step {
 	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}},
 	})
 }
 

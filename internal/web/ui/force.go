@@ -107,6 +107,9 @@ func (u *UI) force(w http.ResponseWriter, r *http.Request) {
 		p.Problem, p.Reason, p.Typed = problem, reason, typed
 		if p.Changed || p.Gone {
 			p.Typed = "" // for another holder one decides anew
+			if status != http.StatusConflict {
+				p.Problem += " The holder has changed, too."
+			}
 		}
 		write(w, r, status, forceView(p))
 	}

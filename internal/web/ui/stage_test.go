@@ -130,6 +130,9 @@ func withSocket(next http.Handler) http.Handler {
 			return
 		}
 		defer c.CloseNow()
+		if _, hello, err := c.Read(r.Context()); err != nil || string(hello) != `{"op":"watch"}` {
+			return
+		}
 		ctx := c.CloseRead(r.Context())
 		every := time.NewTicker(500 * time.Millisecond)
 		defer every.Stop()
@@ -206,3 +209,5 @@ func busy(c *web.Config) {
 }
 
 func tokenOf(s *stage, key string) string { return strconv.FormatUint(uint64(s.tokens[key]), 10) }
+
+func activeElsewhere(*http.Request) string { return "http://10.0.0.2:7621" }
