@@ -92,7 +92,10 @@ func eventRows(events []Event, now time.Time) []eventRow {
 func eventRowOf(e *Event, now time.Time) eventRow {
 	row := eventRow{
 		At: momentOf(e.At), Ago: span(now.Sub(e.At)), Kind: e.Kind, Weight: [...]string{"news", "warning", "alarm"}[e.Weight],
-		Text: runs(e.Text), Who: runs(e.Who), From: e.From, Why: runs(e.Why), Result: e.Result,
+		Text: runs(e.Text), Who: runs(e.Who), From: e.From, Result: e.Result,
+	}
+	if e.Why != "" {
+		row.Why = runs("“" + e.Why + "”")
 	}
 	if e.Key != "" {
 		row.Key, row.URL = runs(e.Key), keyURL(e.Key)

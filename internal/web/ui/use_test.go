@@ -112,7 +112,7 @@ func TestWithoutJavaScript(t *testing.T) {
 	}
 	b.mustShow("1 of 81 keys", "nightly/report")
 	b.load(click("th.key a"))
-	b.mustShow("worker-12", "In line 12")
+	b.mustShow("worker-12", "In line: 12")
 }
 
 // What happens on the node shows on an open page, and rows that somebody reads
@@ -191,7 +191,7 @@ func TestRemoveWaiter(t *testing.T) {
 	b.load(click("tbody tr:nth-child(2) a.danger"))
 	b.mustShow("worker-2")
 	b.leave("/ui/lock?key=k&done=removed", fill("input[name=reason]", "stuck"), click("button.danger"))
-	b.mustShow("taken out of the queue", "In line 1")
+	b.mustShow("taken out of the queue", "In line: 1")
 	b.visit("/ui/remove?key=k&ticket=30303030303030303030303030303032")
 	b.mustShow("does not wait any more")
 }
