@@ -29,7 +29,9 @@ func (s *Server) dashboard(r chi.Router) {
 	cfg.Ask = func(r *http.Request, c locks.Command) (locks.Reply, bool) {
 		return s.ask(r.Context(), s.source(r, ""), c)
 	}
-	cfg.Audit = s.audit
+	if cfg.Audit == nil {
+		cfg.Audit = s.audit
+	}
 	pages := ui.New(cfg)
 	get(r, "/static/{name}", func(w http.ResponseWriter, r *http.Request) {
 		if !static.Serve(w, r, chi.URLParam(r, "name")) {
