@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type clientsPage struct {
 }
 
 type clientRow struct {
+	ID        string
 	Owner     []run
 	URL       string // the keys that this owner holds
 	Identity  string
@@ -121,7 +123,7 @@ func clientHeaders(by string, desc bool, filter string) []header {
 func clientRowOf(c *node.Client, now time.Time) clientRow {
 	o := &c.Origin
 	row := clientRow{
-		Owner: ownerRuns(o.Owner), Identity: orElse(o.Identity, "–"), Remote: orElse(o.Remote, "–"),
+		ID: strconv.FormatUint(uint64(c.Session), 10), Owner: ownerRuns(o.Owner), Identity: orElse(o.Identity, "–"), Remote: orElse(o.Remote, "–"),
 		Transport: orElse(o.Transport, "–"), Since: since(now, c.Since), SinceAt: momentOf(c.Since),
 	}
 	if o.Owner != "" {

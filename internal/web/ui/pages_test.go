@@ -63,7 +63,7 @@ const faint = `(() => {
 })()`
 
 // TestPages looks at every page in both themes and on a phone: it must load
-// without a complaint, be legible, and fit the width.
+// without a complaint, be usable by ear, be legible, and fit the width.
 func TestPages(t *testing.T) {
 	s := newStage(t, busy)
 	s.furnish()
@@ -71,6 +71,7 @@ func TestPages(t *testing.T) {
 	for _, v := range views(s) {
 		b.visit(v.path)
 		b.until(settled)
+		b.checkAccess(v.name)
 		for _, look := range []struct {
 			name, theme string
 			width       int64

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,6 +40,42 @@ type stage struct {
 	tokens map[string]locks.Token
 	first  *node.Session
 	second *node.Session
+
+	mu    sync.Mutex // guards what follows
+	away  bool
+	gone  context.Context // ends what is open when the node goes
+	leave context.CancelFunc
+}
+
+// cut makes the node unreachable for browsers, or reachable again.
+func (s *stage) cut(away bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = away
+	if away && s.leave != nil {
+		s.leave()
+		s.gone = nil
+	}
+}
+
+// cuttable answers 503 while the node is away, and ends what is open when it goes.
+func (s *stage) cuttable(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		if s.gone == nil {
+			s.gone, s.leave = context.WithCancel(context.Background())
+		}
+		away, gone := s.away, s.gone
+		s.mu.Unlock()
+		if away {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(gone, cancel)()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
 }
 
 // sink keeps the tokens of grants; the test reads them between two batches.
@@ -73,9 +110,10 @@ func newStage(t testing.TB, change func(*web.Config)) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := httptest.NewServer(withSocket(server.Handler()))
+	s := &stage{node: n, tokens: map[string]locks.Token{}}
+	port := httptest.NewServer(s.cuttable(withSocket(server.Handler())))
+	s.url = port.URL
 	t.Cleanup(func() { port.Close(); cancel(); <-ended })
-	s := &stage{node: n, url: port.URL, tokens: map[string]locks.Token{}}
 	s.first = n.Open(locks.Origin{Owner: "build-7.example/412", Remote: "10.0.3.17:50122", Transport: "native", Identity: ""}, sink{s.tokens})
 	s.second = n.Open(locks.Origin{Owner: "cron@db-2", Remote: "10.0.3.40:41200", Transport: "http"}, sink{})
 	return s

@@ -133,6 +133,13 @@ func TestLiveUpdates(t *testing.T) {
 	b.run(click(".moved button"))
 	b.until("document.querySelector('tbody th').innerText === 'a'")
 
+	b.visit("/ui/clients")
+	b.until(settled)
+	third := s.node.Open(locks.Origin{Owner: "third"}, sink{})
+	b.until("document.querySelector('main').innerText.includes('3 open sessions')")
+	b.mustShow("build-7.example/412", "cron@db-2", "Rows have come, gone or changed places")
+	third.Close()
+
 	b.visit("/ui/lock?key=c")
 	b.until(settled)
 	s.first.Do([]locks.Command{{Op: locks.OpRelease, Key: []byte("c"), Token: s.tokens["c"]}})
@@ -248,4 +255,23 @@ func TestStandby(t *testing.T) {
 	b.visit("/ui/force?key=k&token=" + tokenOf(s, "k"))
 	b.mustShow("This node is not the active", "Open n2")
 	b.forgive("status of 409")
+}
+
+// A node that goes away while its page is open: the page says so and how old it
+// is, and goes on once the node is back.
+func TestNodeGoesAway(t *testing.T) {
+	s := newStage(t, nil)
+	b := open(t, s)
+	b.visit("/ui/lock?key=k")
+	b.until(settled)
+	s.cut(true)
+	b.until("document.getElementById('pill').dataset.state === 'lost'")
+	if words := eval[string](b, "document.getElementById('pill-text').innerText"); !strings.HasPrefix(words, "reconnecting · ") {
+		t.Errorf("the page says %q", words)
+	}
+	s.hold("k", time.Hour)
+	s.cut(false)
+	b.until("document.getElementById('pill').dataset.state === 'live' && document.querySelector('main').innerText.includes('build-7.example/412')")
+	b.forgive("WebSocket")
+	b.forgive("503")
 }
