@@ -1,4 +1,4 @@
-// feed calls tell(true) whenever the node pushes something over /v1/ws, and
+// feed calls tell() whenever the node pushes something over /v1/ws, and
 // state("live" or "lost") as the connection comes and goes. A connection that
 // is silent for longer than the server's heartbeat is taken for lost.
 const patience = 45000;

@@ -4,7 +4,8 @@ import { feed } from "./feed.js";
 import { morph } from "./morph.js";
 import { offer, patchRows, withdraw } from "./rows.js";
 
-const atLeast = 1000; // between two refreshes
+const atLeast = 1000; // from one refresh to the next
+const restFor = 4; // times what the last one took: a node with a million keys has other things to do
 
 const pill = document.getElementById("pill");
 const label = document.getElementById("pill-text");
@@ -15,6 +16,7 @@ let connected = null; // null: not yet known
 let answers = true; // the last time that the page was asked for
 let freshAt = Date.now();
 let startedAt = 0;
+let took = 0;
 let busy = false;
 let again = false;
 let timer = 0;
@@ -49,7 +51,7 @@ function refreshSoon() {
 		again = true;
 		return;
 	}
-	timer = setTimeout(refresh, Math.max(0, startedAt + atLeast - Date.now()));
+	timer = setTimeout(refresh, Math.max(0, startedAt + Math.max(atLeast, restFor * took) - Date.now()));
 }
 
 async function refresh() {
@@ -58,6 +60,7 @@ async function refresh() {
 	busy = true;
 	startedAt = Date.now();
 	const page = await ask();
+	took = Date.now() - startedAt;
 	answers = page !== null;
 	if (page && !paused) {
 		apply(page);
@@ -118,9 +121,12 @@ function show() {
 	if (paused) {
 		state = "paused";
 		words = `paused · ${age} s old`;
-	} else if (!connected || !answers) {
+	} else if (!answers) {
 		state = "lost";
 		words = `reconnecting · ${age} s old`;
+	} else if (!connected) {
+		state = "asking"; // something between cuts WebSockets: it goes on, only slower
+		words = `no live feed · ${age} s old`;
 	}
 	if (pill.dataset.state !== state) {
 		pill.dataset.state = state;

@@ -70,7 +70,7 @@ func chartOf(id, title string, samples []node.Sample, write func(float64) string
 		c.Lines = append(c.Lines, line{Name: s.name, Now: now, Path: pathOf(samples, s.value, top), Dash: i > 0})
 		words = append(words, s.name+" "+now+" now, at most "+write(highest[i]))
 	}
-	c.Summary = title + " in the last " + span(samples[len(samples)-1].At.Sub(samples[0].At)+time.Second) + ": " + strings.Join(words, "; ") + "."
+	c.Summary = title + " in the last " + span(time.Duration(len(samples))*time.Second) + ": " + strings.Join(words, "; ") + "."
 	return c
 }
 

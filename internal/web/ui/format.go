@@ -27,6 +27,14 @@ func number[T ~int | ~int64 | ~uint16 | ~uint32 | ~uint64](n T) string {
 	return sign + b.String()
 }
 
+// counted writes a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return number(n) + " " + thing + "s"
+}
+
 // span writes a duration in at most two units, as people say it.
 func span(d time.Duration) string {
 	switch {

@@ -109,7 +109,7 @@ func tilesOf(st *node.Status, clients []node.Client, samples []node.Sample, at l
 		longest, url = span(at.Sub(top.waited[0].OldestWait)), keyURL(top.waited[0].Key)
 	}
 	return []tile{
-		{"Held", number(st.Stats.Held), "on " + number(st.Stats.Keys) + " keys", "/ui/locks?state=held"},
+		{"Held", number(st.Stats.Held), "on " + counted(st.Stats.Keys, "key"), "/ui/locks?state=held"},
 		{"Waiting", number(st.Stats.Waiters), "", "/ui/locks?min_waiters=1&sort=waiters"},
 		{"Longest wait", longest, "now", url},
 		{"Grants", number(last.Grants) + "/s", "", ""},

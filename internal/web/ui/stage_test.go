@@ -40,6 +40,7 @@ type stage struct {
 	tokens map[string]locks.Token
 	first  *node.Session
 	second *node.Session
+	deaf   bool // no WebSocket gets through; set before a page is opened
 
 	mu    sync.Mutex // guards what follows
 	away  bool
@@ -111,7 +112,7 @@ func newStage(t testing.TB, change func(*web.Config)) *stage {
 		t.Fatal(err)
 	}
 	s := &stage{node: n, tokens: map[string]locks.Token{}}
-	port := httptest.NewServer(s.cuttable(withSocket(server.Handler())))
+	port := httptest.NewServer(s.cuttable(s.withSocket(server.Handler())))
 	s.url = port.URL
 	t.Cleanup(func() { port.Close(); cancel(); <-ended })
 	s.first = n.Open(locks.Origin{Owner: "build-7.example/412", Remote: "10.0.3.17:50122", Transport: "native", Identity: ""}, sink{s.tokens})
@@ -157,9 +158,9 @@ func (s *stage) furnish() {
 }
 
 // withSocket stands in for /v1/ws with what the pages need of it: a push a second.
-func withSocket(next http.Handler) http.Handler {
+func (s *stage) withSocket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1/ws" {
+		if r.URL.Path != "/v1/ws" || s.deaf {
 			next.ServeHTTP(w, r)
 			return
 		}

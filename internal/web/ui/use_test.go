@@ -105,12 +105,12 @@ func TestWithoutJavaScript(t *testing.T) {
 	b.mustShow("Held", "n3", "not heard", "Grants and releases", "deploy/service-00")
 	b.visit("/ui/locks")
 	b.load(fill("input[name=q]", "*report*"), click(".filter button"))
-	b.mustShow("1 of 81 keys", "nightly/report")
+	b.mustShow("1 of 81", "nightly/report")
 	b.load(click("button[value=dark]"))
 	if theme := eval[string](b, "document.documentElement.dataset.theme"); theme != "dark" {
 		t.Errorf("the theme is %q", theme)
 	}
-	b.mustShow("1 of 81 keys", "nightly/report")
+	b.mustShow("1 of 81", "nightly/report")
 	b.load(click("th.key a"))
 	b.mustShow("worker-12", "In line: 12")
 }
@@ -129,7 +129,7 @@ func TestLiveUpdates(t *testing.T) {
 	if first := eval[string](b, "document.querySelector('tbody th').innerText"); first != "b" {
 		t.Errorf("the list jumped: its first row is %q", first)
 	}
-	b.mustShow("3 keys")
+	b.mustShow("3 · as of")
 	b.run(click(".moved button"))
 	b.until("document.querySelector('tbody th').innerText === 'a'")
 
@@ -254,7 +254,31 @@ func TestStandby(t *testing.T) {
 	}
 	b.visit("/ui/force?key=k&token=" + tokenOf(s, "k"))
 	b.mustShow("This node is not the active", "Open n2")
+	form := url.Values{"key": {"k"}, "typed": {"k"}, "token": {tokenOf(s, "k")}, "reason": {"r"}}
+	answer, body := ask(t, s, "POST", "/ui/force", form)
+	if answer.StatusCode != 409 || !strings.Contains(body, `href="http://10.0.0.2:7621/"`) {
+		t.Errorf("a standby takes the form: %d %s", answer.StatusCode, body)
+	}
+	if v, _, _ := s.node.View([]byte("k"), 1, 1); v.HoldersTotal != 1 {
+		t.Error("a standby has changed something")
+	}
 	b.forgive("status of 409")
+}
+
+// Where WebSockets don't get through the page says so, and is kept up to date by
+// asking.
+func TestWithoutSocket(t *testing.T) {
+	s := newStage(t, nil)
+	s.deaf = true
+	b := open(t, s)
+	b.visit("/ui/lock?key=k")
+	b.until("document.getElementById('pill').dataset.state === 'asking'")
+	s.hold("k", time.Hour)
+	b.until("document.querySelector('main').innerText.includes('build-7.example/412')")
+	if words := eval[string](b, "document.getElementById('pill-text').innerText"); !strings.HasPrefix(words, "no live feed · ") {
+		t.Errorf("the page says %q", words)
+	}
+	b.forgive("WebSocket")
 }
 
 // A node that goes away while its page is open: the page says so and how old it
