@@ -219,12 +219,48 @@ func (c *checker) reign(p *process) {
 	case replica.WhyLoss.String(), replica.WhyStart.String(), replica.WhyOfferBroken.String():
 		c.lossAt = c.w.now
 	}
+	c.returned(p)
+	c.second(p)
 	if !c.noLoss {
 		return
 	}
 	for _, t := range c.sorted() {
 		if g := c.tokens[t]; g.answered && !c.covers(p, g.at) {
 			c.fail("n%d begins reign %d without token %d, which was granted at %s and answered", p.rank, p.epoch, t, g.at)
+		}
+	}
+}
+
+// returned is invariant 7 for what a reign begins with: nothing stands whose
+// release the state descends from.
+func (c *checker) returned(p *process) {
+	p.n.Inspect(func(_ *replica.Machine, t *locks.Table) {
+		for tok := range standing(t, locks.Time(c.w.now-p.bootAt)) {
+			g := c.tokens[tok]
+			if g == nil || !g.released {
+				continue
+			}
+			if at, ok := c.endedIn(p, g, false); ok {
+				c.fail("n%d begins reign %d with token %d of %s, which its holder released at %s", p.rank, p.epoch, tok, g.key, at)
+			}
+		}
+	})
+}
+
+// second: a broken link between two nodes that a third can reach makes no
+// second active. Paths and nodes must have been so for long enough that
+// everybody has heard of everybody.
+func (c *checker) second(p *process) {
+	const steady = 3 * time.Second
+	for _, a := range c.w.nodes {
+		if a == p || !a.steady(steady) || a.m.Role() != replica.Active || a.m.Frozen() || c.w.now-a.reignAt < steady {
+			continue
+		}
+		for _, third := range c.w.nodes {
+			if third != p && third != a && third.steady(steady) && p.steady(steady) &&
+				c.w.steady(third.rank, a.rank, steady) && c.w.steady(third.rank, p.rank, steady) {
+				c.fail("n%d becomes active beside n%d, though n%d hears both", p.rank, a.rank, third.rank)
+			}
 		}
 	}
 }
