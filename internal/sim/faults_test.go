@@ -105,7 +105,6 @@ var rules = []rule{
 	{"drop the loser's table", "node/transfer.go", "n.table.Merge(now, n.takeStash(a.Peer), fx)", "n.takeStash(a.Peer)", 300},
 	{"forget an inherited release", "locks/merge.go", "m.ended[*theirs.at(i)] = endedThere", "_ = i", 500},
 	{"merge what was released here", "locks/merge.go", "m.ended[*ours.at(i)] |= endedHere", "_ = i", 500},
-	{"a grant is taken for two tickets of one", "locks/merge_key.go", "_, again := m.tickets[g.c.ticket]\n", "again := false\n", 2000},
 	{"the lower of two holders stays", "locks/merge.go", "return cmp.Compare(b.c.id, a.c.id)", "return cmp.Compare(a.c.id, b.c.id)", 500},
 	{"serve after activate", "node/parked.go", "if n.isActiveLocked() || n.lapsed {\n\t\treturn parks", "if n.lapsed {\nreturn serves\n}\nif n.isActiveLocked() {\n\t\treturn parks", 300},
 	{"serve while frozen", "replica/machine.go", "m.role == Active && m.frozen == 0 &&", "m.role == Active &&", 300},
