@@ -82,6 +82,7 @@ type Node struct {
 	wake    chan struct{} // one slot: the timer should look at the deadlines again
 	failed  chan error    // why the node can't go on
 	exited  chan struct{} // closed when the machine has nothing more to do
+	leapt   chan struct{} // one slot: another reign's tokens were heard of
 
 	links  Links // set before Run
 	active atomic.Pointer[ActiveNode]
@@ -118,9 +119,10 @@ type Node struct {
 
 	// For people who look.
 	epoch    locks.Token
-	alone    uint64    // events of a node of its own, which keeps no log
-	since    time.Time // of the role
-	reason   string    // of the role
+	heard    locks.Token // the highest at the last look, see Leapt
+	alone    uint64      // events of a node of its own, which keeps no log
+	since    time.Time   // of the role
+	reason   string      // of the role
 	stopping bool
 	counts   []uint64 // replies by code
 	misfits  uint64   // another node's events that did not fit
@@ -159,6 +161,7 @@ func New(cfg Config) (*Node, error) {
 		wake:    make(chan struct{}, 1),
 		failed:  make(chan error, 1),
 		exited:  make(chan struct{}),
+		leapt:   make(chan struct{}, 1),
 		table:   locks.New(cfg.Table),
 		timerAt: locks.Never,
 		since:   clock.Zero,
@@ -370,6 +373,23 @@ func (n *Node) MarkAhead(d time.Duration) locks.Token {
 	byClock := n.cfg.Table.ClockAtZero + uint64(n.clock.now())/uint64(tokenTick) + ticks
 	byCount := uint64(max(n.table.Stats().Highest, locks.Token(n.machine.Highest())))>>3 + ticks
 	return locks.Token(max(byClock, byCount)+1) << 3
+}
+
+// Leapt says when tokens far above those in use were heard of, as those of
+// another reign are: a mark that is kept should be stored anew at once.
+func (n *Node) Leapt() <-chan struct{} { return n.leapt }
+
+// watchLeapLocked looks for it; by the clock alone tokens rise by 16 million a second.
+func (n *Node) watchLeapLocked() {
+	const leap = locks.Token(time.Second/tokenTick) << 3
+	now := max(n.table.Stats().Highest, locks.Token(n.machine.Highest()))
+	if now > n.heard+leap {
+		select {
+		case n.leapt <- struct{}{}:
+		default: // nobody has looked since the last one
+		}
+	}
+	n.heard = now
 }
 
 // errClock is what New answers outside the years of the token clock.
