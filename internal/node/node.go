@@ -91,10 +91,11 @@ type Node struct {
 	table    *locks.Table
 	machine  *replica.Machine
 	sessions registry
-	batch    uint64     // numbers the holds of the mutex
-	touched  []*Session // to be flushed when the mutex is free
-	timerAt  locks.Time // what the timer waits for
-	tickAt   locks.Time // when the machine is told the time next
+	reports  []slog.Record // to be logged when the mutex is free
+	batch    uint64        // numbers the holds of the mutex
+	touched  []*Session    // to be flushed when the mutex is free
+	timerAt  locks.Time    // what the timer waits for
+	tickAt   locks.Time    // when the machine is told the time next
 
 	// What the machine has asked for.
 	frozen   bool          // nothing is decided, and the state stands still
@@ -319,7 +320,10 @@ func (n *Node) unlock(own *Session, scratch []*Session) []*Session {
 	}
 	clear(n.touched)
 	n.touched = n.touched[:0]
+	reports := n.reports
+	n.reports = nil
 	n.mu.Unlock()
+	n.write(reports)
 	return scratch
 }
 
