@@ -144,6 +144,7 @@ func (s *set) settled(active *node) {
 	active.awaitRole("active")
 	for _, n := range s.others(active) {
 		if n.running() {
+			n.awaitRole("standby") // its port is open then
 			n.awaitState("to follow "+active.name, func(is state) bool {
 				return is.Role == "standby" && is.Active != nil && is.Active.Name == active.name && is.Epoch == active.state().Epoch
 			})
