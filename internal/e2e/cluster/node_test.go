@@ -138,26 +138,27 @@ func (s *set) start() {
 	s.settled(s.nodes[0])
 }
 
-// settled returns once active is that and all other nodes that run are in step; the nodes' own answers must agree.
+// settled returns once active is that, and all other nodes that run are in step with it, by their own answers.
 func (s *set) settled(active *node) {
 	s.t.Helper()
 	active.awaitRole("active")
-	for _, n := range s.nodes {
-		if n != active && n.running() {
-			n.awaitRole("standby")
+	for _, n := range s.others(active) {
+		if n.running() {
+			n.awaitRole("standby") // its port is open then
+			n.awaitState("to follow "+active.name, func(is state) bool {
+				return is.Role == "standby" && is.Active != nil && is.Active.Name == active.name && is.Epoch == active.state().Epoch
+			})
+			n.answers("/standby")
 		}
 	}
-	for _, n := range s.nodes {
-		if !n.running() {
-			continue
-		}
-		path := "/standby"
-		if n == active {
-			path = "/active"
-		}
-		if code, body := n.get(path); code != http.StatusOK {
-			s.t.Fatalf("%s answered %s with %d %s", n.name, path, code, body)
-		}
+	active.answers("/active")
+}
+
+// answers fails unless the node says yes.
+func (n *node) answers(path string) {
+	n.t.Helper()
+	if code, body := n.get(path); code != http.StatusOK {
+		n.t.Fatalf("%s answered %s with %d %s", n.name, path, code, body)
 	}
 }
 

@@ -116,6 +116,13 @@ func (p *process) since(mark int, ok func(line) bool) (picked []line) {
 	return picked
 }
 
+// is says whether this was the last role that the log told of.
+func (p *process) is(role string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.role == role
+}
+
 func isRole(l line) bool { return l.Event == "role" }
 
 // await returns once the log, and the role that it tells, are as ok wants them; false if they did not come to be in time.
