@@ -39,8 +39,9 @@ func TestBothSidesDial(t *testing.T) {
 		synctest.Wait() // both listen, and have begun to dial
 		close(net.gate)
 		synctest.Wait()
-		for _, x := range []*node{a, b} {
-			told := x.owner.take()
+		all := [][]string{a.owner.take(), b.owner.take()} // before either closes a link
+		for i, x := range []*node{a, b} {
+			told := all[i]
 			slices.SortFunc(told, func(a, b string) int { return strings.Compare(a[5:], b[5:]) })
 			if len(told) != 2 || told[0][5:] != "accepted" || told[1][5:] != "dialled" {
 				t.Fatalf("n%d was told %q", x.rank, told)
