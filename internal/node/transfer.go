@@ -49,7 +49,7 @@ func (n *Node) mergeLocked(now locks.Time, a replica.MergeOffer) {
 	n.replicateLocked(now, fx)
 	n.deliverLocked(now, fx)
 	n.giveEffects(fx)
-	n.stepLocked(now, replica.OfferMerged{Peer: a.Peer, ID: a.ID})
+	n.stepLocked(now, replica.OfferMerged(a))
 	n.wakeTimerLocked()
 }
 
