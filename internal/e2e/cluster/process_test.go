@@ -21,7 +21,6 @@ type line struct {
 	text string
 
 	Time   time.Time `json:"time"`
-	Level  string    `json:"level"`
 	Msg    string    `json:"msg"`
 	Event  string    `json:"event"`
 	Role   string    `json:"role"`
