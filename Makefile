@@ -26,6 +26,10 @@ build: ## build bin/holdfastd and bin/holdfast
 run: build ## start a single node on 127.0.0.1:7620 (TCP) and :7621 (HTTP)
 	@exec bin/holdfastd
 
+.PHONY: cluster
+cluster: build ## start three nodes on 127.0.0.1, native ports 7620, 7630 and 7640
+	@exec tools/cluster.sh
+
 .PHONY: generate
 generate: ## write the generated files anew: templ components, docs/configuration.md
 	$(TOOL) templ generate -log-level error

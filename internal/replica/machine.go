@@ -94,7 +94,10 @@ func (m *Machine) Step(now Time, in Input, act *Actions) {
 	m.now, m.act = max(m.now, now), act
 	m.steps++
 	m.noticePause()
-	if m.take(in) && m.reigning == 0 && !m.leaving {
+	switch followed := m.take(in); {
+	case m.leaving && m.stopping && m.role != Active:
+		m.beat() // its process goes on for a while, and nobody should wait for its answer
+	case followed && m.reigning == 0 && !m.leaving:
 		m.settle()
 	}
 	m.tellUnfrozen()
