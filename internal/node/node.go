@@ -264,7 +264,6 @@ func (n *Node) workLocked(now locks.Time) bool {
 	}
 	more := n.table.Next() <= now || n.rousing
 	n.settleLocked(now, fx)
-	n.giveEffects(fx)
 	return more
 }
 
@@ -341,7 +340,6 @@ func (n *Node) takeBackLocked() {
 			n.table.Do(now, &batch[i], fx)
 		}
 		n.settleLocked(now, fx)
-		n.giveEffects(fx)
 	}
 }
 

@@ -48,7 +48,6 @@ func (n *Node) mergeLocked(now locks.Time, a replica.MergeOffer) {
 	n.table.Merge(now, n.takeStash(a.Peer), fx)
 	n.replicateLocked(now, fx)
 	n.deliverLocked(now, fx)
-	n.giveEffects(fx)
 	n.stepLocked(now, replica.OfferMerged(a))
 	n.wakeTimerLocked()
 }
