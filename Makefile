@@ -10,6 +10,7 @@ VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || 
 TOOL := go tool -modfile=tools/go.mod
 TESTFLAGS ?=
 FUZZTIME ?= 10
+SEEDS ?= 20000
 
 .PHONY: help
 help: ## list the targets
@@ -25,6 +26,10 @@ build: ## build bin/holdfastd and bin/holdfast
 run: build ## start a single node on 127.0.0.1:7620 (TCP) and :7621 (HTTP)
 	@exec bin/holdfastd
 
+.PHONY: cluster
+cluster: build ## start three nodes on 127.0.0.1, native ports 7620, 7630 and 7640
+	@exec tools/cluster.sh
+
 .PHONY: generate
 generate: ## write the generated files anew: templ components, docs/configuration.md
 	$(TOOL) templ generate -log-level error
@@ -39,8 +44,9 @@ screenshots: setup ## pictures of every page of the dashboard, light, dark and p
 check: format vet generated tidy todo vulnerabilities ## formatting, vet, staticcheck, generated files, go.mod
 
 .PHONY: test
-test: setup check ## check, every test with -race, ten seconds of each fuzz target
+test: setup check ## check, every test with -race, twenty thousand simulated histories, ten seconds of each fuzz target
 	TESTFLAGS='$(TESTFLAGS)' tools/test.sh
+	go test ./internal/sim -run '^TestSimulation$$' -seeds $(SEEDS) -count=1 -v -timeout 20m
 	FUZZTIME=$(FUZZTIME) tools/fuzz.sh
 
 .PHONY: fuzz
@@ -52,9 +58,11 @@ bench: ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: soak
-soak: ## long runs, an hour: ten million model steps, every seeded fault, gaps in service, a minute of each fuzz target
+soak: ## long runs, hours: ten million model steps, every seeded fault, 300,000 simulated histories, gaps in service, a minute of each fuzz target
 	MODEL_STEPS=10000000 go test ./internal/locks -run '^TestModel$$' -count=1 -v -timeout 2h
 	go test ./internal/locks -tags faults -run 'TestFaults|TestHarmless' -count=1 -v -timeout 2h
+	go test ./internal/sim -tags faults -run '^TestFaults$$' -count=1 -v -timeout 1h
+	go test ./internal/sim -run '^TestSimulation$$' -from 1000000 -seeds 300000 -count=1 -v -timeout 3h
 	go test ./internal/e2e/cluster -run '^TestGap' -rounds 50 -strict -count=1 -v -timeout 1h
 	FUZZTIME=60 tools/fuzz.sh
 

@@ -62,12 +62,18 @@ func refused(err error) bool {
 	return ok && se.Code == wire.CodeNotAllowed
 }
 
-// serves notes that n leads to the active.
+// serves notes that n leads to the active, whatever its node said before: of two requests that a node answers around
+// its promotion, one is told that it is a standby and the next is served.
 func (c *Client) serves(n *conn) {
 	c.mu.Lock()
 	changed := n.m.conn == n && c.active != n.name()
 	if changed {
 		c.active = n.name()
+		for _, m := range c.members {
+			if m.conn != nil && m.conn.name() == c.active {
+				m.conn.standby = false
+			}
+		}
 		c.relistLocked()
 	}
 	c.mu.Unlock()

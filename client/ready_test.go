@@ -52,6 +52,23 @@ func TestReadyFindsTheActive(t *testing.T) {
 	})
 }
 
+// Two requests are under way to a standby as it is promoted: the first is sent elsewhere, the second is served. The
+// client goes on with that node.
+func TestPromotedBetweenTwoAnswers(t *testing.T) {
+	inBubble(t, 2, func(b *bed) {
+		b.nodes[0].SetRole(wire.RoleStandby, "", "")
+		b.nodes[1].SetRole(wire.RoleStandby, "", "")
+		b.dial()
+		b.c.suspect()
+		n := b.c.pick()
+		b.c.moved(n, "", "")
+		b.c.serves(n)
+		if b.c.pick() != n {
+			b.Error("the node that serves is not asked next")
+		}
+	})
+}
+
 // A token that allows some keys only does not keep Ready from its answer.
 func TestReadyWithALimitedToken(t *testing.T) {
 	inBubble(t, 1, func(b *bed) {

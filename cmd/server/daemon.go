@@ -175,7 +175,7 @@ func (d *daemon) start() {
 	d.running.Go(func() { d.past.Run(timers) })
 	d.running.Go(func() { giveMemoryBack(timers, d.node) })
 	if d.dir != nil {
-		d.running.Go(func() { d.dir.Keep(timers, d.markAhead, d.markTrouble) })
+		d.running.Go(func() { d.dir.Keep(timers, d.node.Leapt(), d.markAhead, d.markTrouble) })
 	}
 	if d.links != nil {
 		d.runLinks() // before the port that peers come to: it would turn them away

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"time"
 
 	"holdfast/internal/replica"
 	"holdfast/internal/replica/link"
@@ -17,7 +18,10 @@ func (d *daemon) buildLinks(log *slog.Logger) (err error) {
 	}
 	cfg := link.Config{
 		Rank: replica.Rank(d.cfg.Peers.rank(d.cfg.Node)), Secrets: d.clusterSecrets,
-		Timeout: d.cfg.Suspicion.duration(), Log: log.With("component", "link"),
+		Timeout: d.cfg.Suspicion.duration(), Pace: asyncPace, Log: log.With("component", "link"),
+	}
+	if d.cfg.Replication == "ack" {
+		cfg.Pace = ackPace
 	}
 	for _, p := range d.cfg.Peers {
 		cfg.Peers = append(cfg.Peers, link.Peer{Name: string(p.name), URL: string(p.url)})
@@ -28,6 +32,13 @@ func (d *daemon) buildLinks(log *slog.Logger) (err error) {
 	d.node.Connect(d.links)
 	return nil
 }
+
+// The least time between two messages of events to a standby: under load it is how far a standby is behind, and with ack
+// what an answer waits for besides the way there and back.
+const (
+	asyncPace = 2 * time.Millisecond
+	ackPace   = 200 * time.Microsecond
+)
 
 // clusterSecrets are those that count now: SIGHUP may change them.
 func (d *daemon) clusterSecrets() []string { return *d.secrets.Load() }

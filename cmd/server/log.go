@@ -38,7 +38,7 @@ type limited struct {
 }
 
 func (l *limited) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level >= slog.LevelInfo {
+	if r.Level >= slog.LevelInfo && !isRoleChange(r) {
 		skipped, pass := l.lines.pass(line{r.Level, r.Message}, r.Time)
 		if !pass {
 			return nil
@@ -49,6 +49,16 @@ func (l *limited) Handle(ctx context.Context, r slog.Record) error {
 		}
 	}
 	return l.Handler.Handle(ctx, r)
+}
+
+// isRoleChange says whether a line tells of a change of role. Each of those is told: they say where the locks are, and no
+// client can bring them about.
+func isRoleChange(r slog.Record) (is bool) {
+	r.Attrs(func(a slog.Attr) bool {
+		is = a.Key == "event" && a.Value.String() == "role"
+		return !is
+	})
+	return is
 }
 
 func (l *limited) WithAttrs(attrs []slog.Attr) slog.Handler {

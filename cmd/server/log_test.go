@@ -40,6 +40,18 @@ func TestRepeatedLinesAreLimited(t *testing.T) {
 	})
 }
 
+// Where the locks are is told each time, however often it changes.
+func TestChangesOfRoleAreNotLimited(t *testing.T) {
+	var out bytes.Buffer
+	log := newLog(&out, "text", &slog.LevelVar{}, "n1")
+	for range 100 {
+		log.Info("role changed", "event", "role", "role", "standby")
+	}
+	if got := strings.Count(out.String(), "role changed"); got != 100 {
+		t.Errorf("%d lines, want 100", got)
+	}
+}
+
 func TestDebugIsNotLimited(t *testing.T) {
 	var out bytes.Buffer
 	level := &slog.LevelVar{}

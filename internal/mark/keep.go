@@ -14,10 +14,11 @@ const (
 	reportEvery = time.Minute // between two reports of one trouble
 )
 
-// Keep stores the mark that ahead names, once a second, until ctx ends. A mark that cannot be stored is tried again a
+// Keep stores the mark that ahead names, once a second and whenever moved says
+// that it has leapt, until ctx ends. A mark that cannot be stored is tried again a
 // second later, and nothing else waits for it: report is told the error at once and each minute that it lasts, and nil
 // when marks can be stored again.
-func (d *Dir) Keep(ctx context.Context, ahead func() uint64, report func(error)) {
+func (d *Dir) Keep(ctx context.Context, moved <-chan struct{}, ahead func() uint64, report func(error)) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	var reported time.Time // zero while all is well
@@ -26,6 +27,7 @@ func (d *Dir) Keep(ctx context.Context, ahead func() uint64, report func(error))
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		case <-moved:
 		}
 		err := d.Store(ahead())
 		switch {

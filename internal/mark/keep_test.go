@@ -19,7 +19,7 @@ func TestKeepStoresOnceASecond(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			d.Keep(ctx, func() uint64 { calls++; return 1000 * calls }, func(err error) { t.Error(err) })
+			d.Keep(ctx, nil, func() uint64 { calls++; return 1000 * calls }, func(err error) { t.Error(err) })
 		}()
 		time.Sleep(10*time.Second + time.Millisecond)
 		synctest.Wait()
@@ -27,6 +27,27 @@ func TestKeepStoresOnceASecond(t *testing.T) {
 		<-done
 		if calls != 10 || d.kept != 10_000 {
 			t.Errorf("asked %d times and kept %d in ten seconds, want 10 and 10000", calls, d.kept)
+		}
+	})
+}
+
+// A mark that leaps, as when another node's tokens are heard of, does not wait
+// for the second to be over.
+func TestKeepStoresALeapAtOnce(t *testing.T) {
+	d, _ := open(t, t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		moved, done := make(chan struct{}, 1), make(chan struct{})
+		go func() {
+			defer close(done)
+			d.Keep(ctx, moved, func() uint64 { return 5000 }, func(err error) { t.Error(err) })
+		}()
+		moved <- struct{}{}
+		synctest.Wait()
+		cancel()
+		<-done
+		if d.kept != 5000 {
+			t.Errorf("kept %d, want 5000", d.kept)
 		}
 	})
 }
@@ -50,7 +71,7 @@ func TestKeepReportsTrouble(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			d.Keep(ctx, func() uint64 { mark++; return mark }, func(err error) {
+			d.Keep(ctx, nil, func() uint64 { mark++; return mark }, func(err error) {
 				at = append(at, time.Since(start))
 				errs = append(errs, err)
 			})

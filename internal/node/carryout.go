@@ -24,6 +24,7 @@ func (n *Node) Step(in replica.Input) {
 	now := n.lock()
 	n.stepLocked(now, in)
 	n.refreshLocked()
+	n.watchLeapLocked()
 	flush(n.unlock(nil, nil))
 }
 

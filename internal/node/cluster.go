@@ -35,7 +35,7 @@ type Member struct {
 	Synced  bool          // follows the active without a gap
 	Behind  uint64        // events that it is behind this node's position; only where both are of one epoch
 	Lag     time.Duration // since when it has not had all that this node has; 0 = it has
-	Since   time.Time     // of the role; zero = not known
+	Since   time.Time     // of the role; of another node, when this one heard of it; zero = not known
 	Reason  string        // of the last change of role
 	Refused string        // why it and this node refuse each other; "" = they do not
 }
@@ -69,6 +69,9 @@ func (n *Node) memberLocked(p replica.PeerStatus, own replica.Position) Member {
 		Rank: int(p.Rank), Name: n.nameLocked(p.Rank), Alive: p.Alive, Role: roleOf(p.Role), Version: info.software,
 		Native: info.native, HTTP: info.http, Epoch: locks.Token(p.Position.Epoch), Seq: uint64(p.Position.Seq),
 		Synced: p.Synced, Lag: p.Lag, Refused: p.Refused,
+	}
+	if p.Role != 0 {
+		m.Since = n.clock.wall(locks.Time(p.Since))
 	}
 	if p.Position.Epoch == own.Epoch && p.Position.Less(own) {
 		m.Behind = uint64(own.Seq - p.Position.Seq)

@@ -3,6 +3,7 @@ package node
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
 	"holdfast/internal/locks"
@@ -10,8 +11,8 @@ import (
 )
 
 // What a locks.Event is between nodes. After the length that replica.NextEvent
-// takes off: a byte for the kind, a byte for the flags (the lower six are
-// locks.Flags; sameKey, sameOrigin), then the kind's fields:
+// takes off: a byte for the kind, a byte for the flags (those of locks.Flags
+// that last; noTicket, sameKey, sameOrigin), then the kind's fields:
 //
 //	epoch    token
 //	grant    key token lease slots ticket origin
@@ -25,8 +26,9 @@ import (
 //	trim     index
 //
 // Numbers are uvarints, durations in microseconds rounded down, so that no
-// lease grows on its way. A text is its length and its bytes; an origin four of
-// them; a ticket 16 bytes. In a piece of a snapshot, which travels whole, an
+// lease grows on its way. A text is its length and its bytes; an origin is
+// owner, remote and identity, then a byte for the transport (0: a text follows);
+// a ticket is 16 bytes, left out with noTicket. In a piece of a snapshot, which travels whole, an
 // event with the same key or origin as the one before says so with the flag and
 // leaves the field out: a queue of 100,000 then takes 30 bytes a place. In the
 // stream every event stands for itself, for the log is cut anywhere.
@@ -34,10 +36,14 @@ import (
 // Bytes after the known fields are ignored, and so is an event of an unknown
 // kind: a later version may send both.
 const (
+	noTicket   = 1 << 0 // locks.Try, which does not last
 	sameKey    = 1 << 6
 	sameOrigin = 1 << 7
-	lasting    = 1<<6 - 1
+	lasting    = byte(locks.Shared | locks.Bound | locks.Contended)
 )
+
+// transports have a number each, so that most origins are shorter.
+var transports = [...]string{1: "native", 2: "http", 3: "ws"}
 
 // encoder appends events to a run.
 type encoder struct {
@@ -71,6 +77,9 @@ func (e *encoder) add(ev *locks.Event) {
 	if e.whole && originated && e.origin == ev.Origin && e.origin != nil {
 		*flags |= sameOrigin
 		originated = false
+	}
+	if ev.Ticket.IsZero() {
+		*flags |= noTicket
 	}
 	if keyed {
 		b = binary.AppendUvarint(b, uint64(len(ev.Key)))
@@ -110,7 +119,7 @@ func appendFields(b []byte, ev *locks.Event) []byte {
 		b = binary.AppendUvarint(b, uint64(ev.Token))
 		b = appendSpan(b, ev.Lease)
 		b = binary.AppendUvarint(b, uint64(ev.Slots))
-		b = append(b, ev.Ticket[:]...)
+		b = appendTicket(b, ev)
 	case locks.EventExtend:
 		b = binary.AppendUvarint(b, uint64(ev.Token))
 		b = appendSpan(b, ev.Lease)
@@ -121,9 +130,9 @@ func appendFields(b []byte, ev *locks.Event) []byte {
 		b = appendSpan(b, ev.Lease)
 		b = appendWait(b, ev.Wait)
 		b = binary.AppendUvarint(b, uint64(ev.Slots))
-		b = append(b, ev.Ticket[:]...)
+		b = appendTicket(b, ev)
 	case locks.EventDequeue:
-		b = append(b, ev.Ticket[:]...)
+		b = appendTicket(b, ev)
 		b = append(b, byte(ev.Reason))
 	case locks.EventEnded:
 		b = binary.AppendUvarint(b, uint64(ev.Token))
@@ -132,6 +141,13 @@ func appendFields(b []byte, ev *locks.Event) []byte {
 		b = binary.AppendUvarint(b, ev.Index)
 	}
 	return b
+}
+
+func appendTicket(b []byte, ev *locks.Event) []byte {
+	if ev.Ticket.IsZero() {
+		return b
+	}
+	return append(b, ev.Ticket[:]...)
 }
 
 func appendSpan(b []byte, d time.Duration) []byte {
@@ -150,16 +166,23 @@ func appendWait(b []byte, d time.Duration) []byte {
 // pointer, so the last one is kept as it is sent.
 func (e *encoder) appendOrigin(b []byte, o *locks.Origin) []byte {
 	if o == nil {
-		return append(b, 0, 0, 0, 0)
+		return append(b, 0, 0, 0, 0, 0)
 	}
 	if e.of != o {
 		e.of, e.packed = o, e.packed[:0]
-		for _, text := range [...]string{o.Owner, o.Remote, o.Transport, o.Identity} {
-			e.packed = binary.AppendUvarint(e.packed, uint64(len(text)))
-			e.packed = append(e.packed, text...)
+		for _, text := range [...]string{o.Owner, o.Remote, o.Identity} {
+			e.packed = appendText(e.packed, text)
+		}
+		i := max(slices.Index(transports[:], o.Transport), 0)
+		if e.packed = append(e.packed, byte(i)); i == 0 {
+			e.packed = appendText(e.packed, o.Transport)
 		}
 	}
 	return append(b, e.packed...)
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
 // decoder reads a run. The events' keys point into the run; origins are the
@@ -181,7 +204,7 @@ func (d *decoder) read(b []byte, ev *locks.Event) (ok bool, err error) {
 	if len(b) < 2 {
 		return false, errEvent
 	}
-	f := fields{b: b[2:]}
+	f := fields{b: b[2:], noTicket: b[1]&noTicket != 0}
 	*ev = locks.Event{Kind: locks.EventKind(b[0]), Flags: locks.Flags(b[1] & lasting)}
 	if hasKey(ev.Kind) {
 		if b[1]&sameKey == 0 {
@@ -207,25 +230,27 @@ func (d *decoder) read(b []byte, ev *locks.Event) (ok bool, err error) {
 // takeOrigin reads an origin, and keeps the last one if it is the same.
 func (d *decoder) takeOrigin(f *fields) {
 	start := f.b
-	var texts [4][]byte
+	var texts [3][]byte
 	for i := range texts {
 		texts[i] = f.text()
 	}
+	transport := f.transport()
 	packed := start[:len(start)-len(f.b)]
 	if f.short || d.origin != nil && string(packed) == string(d.packed) {
 		return
 	}
 	d.packed = append(d.packed[:0], packed...)
 	d.origin = &locks.Origin{
-		Owner: string(texts[0]), Remote: string(texts[1]), Transport: string(texts[2]), Identity: string(texts[3]),
+		Owner: string(texts[0]), Remote: string(texts[1]), Transport: transport, Identity: string(texts[2]),
 	}
 }
 
 // fields reads the fields of one event. Once something is missing, short is
 // set and all that follows is zero.
 type fields struct {
-	b     []byte
-	short bool
+	b        []byte
+	noTicket bool
+	short    bool
 }
 
 func (f *fields) read(ev *locks.Event) (known bool) {
@@ -234,16 +259,16 @@ func (f *fields) read(ev *locks.Event) (known bool) {
 		ev.Token = locks.Token(f.number())
 	case locks.EventGrant:
 		ev.Token, ev.Lease, ev.Slots = locks.Token(f.number()), f.span(), f.small()
-		copy(ev.Ticket[:], f.bytes(len(ev.Ticket)))
+		f.ticket(&ev.Ticket)
 	case locks.EventExtend:
 		ev.Token, ev.Lease = locks.Token(f.number()), f.span()
 	case locks.EventEnd:
 		ev.Token, ev.Reason = locks.Token(f.number()), f.reason()
 	case locks.EventEnqueue:
 		ev.Lease, ev.Wait, ev.Slots = f.span(), f.span(), f.small()
-		copy(ev.Ticket[:], f.bytes(len(ev.Ticket)))
+		f.ticket(&ev.Ticket)
 	case locks.EventDequeue:
-		copy(ev.Ticket[:], f.bytes(len(ev.Ticket)))
+		f.ticket(&ev.Ticket)
 		ev.Reason = f.reason()
 	case locks.EventEnded:
 		ev.Token, ev.Index = locks.Token(f.number()), f.number()
@@ -264,6 +289,24 @@ func (f *fields) bytes(n int) []byte {
 	p := f.b[:n:n]
 	f.b = f.b[n:]
 	return p
+}
+
+func (f *fields) ticket(t *locks.Ticket) {
+	if !f.noTicket {
+		copy(t[:], f.bytes(len(t)))
+	}
+}
+
+func (f *fields) transport() string {
+	i := f.bytes(1)
+	switch {
+	case i == nil || int(i[0]) >= len(transports):
+		f.short = true
+		return ""
+	case i[0] == 0:
+		return string(f.text())
+	}
+	return transports[i[0]]
 }
 
 func (f *fields) number() uint64 {

@@ -35,7 +35,10 @@ func randomEvent(r *rand.Rand, keys []string, origins []*locks.Origin) locks.Eve
 	case locks.EventEpoch:
 		ev.Token = token
 	case locks.EventGrant:
-		ev.Token, ev.Lease, ev.Slots, ev.Ticket, ev.Origin = token, span(), uint16(r.Uint32()), ticket(), origins[r.IntN(len(origins))]
+		ev.Token, ev.Lease, ev.Slots, ev.Origin = token, span(), uint16(r.Uint32()), origins[r.IntN(len(origins))]
+		if r.IntN(2) == 0 {
+			ev.Ticket = ticket()
+		}
 		ev.Flags = locks.Shared | locks.Bound
 	case locks.EventExtend:
 		ev.Token, ev.Lease = token, span()
@@ -59,7 +62,7 @@ func TestEventsRoundTrip(t *testing.T) {
 	keys := []string{"a", "jobs/nightly", strings.Repeat("k", locks.MaxKeyLength)}
 	origins := []*locks.Origin{
 		{Owner: "host/job", Remote: "10.0.0.1:4711", Transport: "native", Identity: "ops"},
-		{Owner: "", Remote: "[::1]:1", Transport: "http"}, new(locks.Origin),
+		{Owner: "", Remote: "[::1]:1", Transport: "http"}, {Transport: "pigeon"}, new(locks.Origin),
 	}
 	for _, whole := range []bool{false, true} {
 		e, d := encoder{whole: whole}, decoder{}

@@ -5,12 +5,12 @@ import (
 	"holdfast/internal/replica"
 )
 
-// gated is a reply that waits until a standby has acknowledged the events that
-// led to it.
+// gated is what one piece of work has to tell, once a standby has acknowledged
+// the events that led to it.
 type gated struct {
 	at      replica.Position
 	decided locks.Time
-	reply   locks.Reply // with a key of its own
+	fx      *locks.Effects
 }
 
 // gate holds replies back, in the order in which they were made: one that
@@ -28,13 +28,6 @@ func (n *Node) holdsLocked() bool {
 	return n.acked && (n.gate.open.Less(n.machine.Position()) || n.gate.head < len(n.gate.queue))
 }
 
-// keep puts a reply at the end.
-func (g *gate) keep(at replica.Position, now locks.Time, r *locks.Reply) {
-	own := *r
-	own.Key = append([]byte(nil), r.Key...)
-	g.queue = append(g.queue, gated{at, now, own})
-}
-
 // openGateLocked lets go what waits for no event after upto.
 func (n *Node) openGateLocked(now locks.Time, upto replica.Position) {
 	g := &n.gate
@@ -43,7 +36,7 @@ func (n *Node) openGateLocked(now locks.Time, upto replica.Position) {
 		one := g.queue[g.head]
 		g.queue[g.head] = gated{}
 		g.head++
-		n.releaseLocked(now, &one)
+		n.releaseLocked(now, one)
 	}
 	g.shrink()
 }
@@ -63,21 +56,26 @@ func (g *gate) shrink() {
 	}
 }
 
-// keptGate bounds the replies for which an empty gate keeps its memory.
+// keptGate bounds the pieces of work for which an empty gate keeps its memory.
 const keptGate = 1 << 12
 
-// releaseLocked delivers one reply. Time has passed since it was made, and its
-// session may be gone: then a grant was never told.
-func (n *Node) releaseLocked(now locks.Time, one *gated) {
-	r := &one.reply
-	if r.Lease > 0 {
-		r.Lease = max(r.Lease-now.Sub(one.decided), 0)
+// releaseLocked delivers the replies of one piece of work. Time has passed
+// since they were made, and a session may be gone: then a grant was never told.
+func (n *Node) releaseLocked(now locks.Time, one gated) {
+	late := now.Sub(one.decided)
+	for i := range one.fx.Replies {
+		r := &one.fx.Replies[i]
+		if r.Lease > 0 {
+			r.Lease = max(r.Lease-late, 0)
+		}
+		if s := n.sessions.get(r.To); s != nil {
+			n.pushLocked(s, r)
+		} else if r.Code == locks.Granted && r.Op == locks.OpAcquire {
+			key := append([]byte(nil), r.Key...)
+			n.untold = append(n.untold, locks.Command{Op: locks.OpUndelivered, Session: r.To, Key: key, Token: r.Token})
+		}
 	}
-	if s := n.sessions.get(r.To); s != nil {
-		n.pushLocked(s, r)
-	} else if r.Code == locks.Granted && r.Op == locks.OpAcquire {
-		n.untold = append(n.untold, locks.Command{Op: locks.OpUndelivered, Session: r.To, Key: r.Key, Token: r.Token})
-	}
+	n.giveEffects(one.fx)
 }
 
 // emptyGateLocked turns what waits into "moved": its events may be known to no
@@ -85,12 +83,16 @@ func (n *Node) releaseLocked(now locks.Time, one *gated) {
 func (n *Node) emptyGateLocked() {
 	g := &n.gate
 	for _, one := range g.queue[g.head:] {
-		r := one.reply
-		if r.Op == 0 || r.Code == locks.Queued { // advice; and who waits is answered as such
-			continue
+		for i := range one.fx.Replies {
+			r := one.fx.Replies[i]
+			if r.Op == 0 || r.Code == locks.Queued { // advice; and who waits is answered as such
+				continue
+			}
+			r.Key = append([]byte(nil), r.Key...)
+			r.Code, r.Lease, r.Waited = locks.Moved, 0, 0
+			n.stranded = append(n.stranded, r)
 		}
-		r.Code, r.Lease, r.Waited = locks.Moved, 0, 0
-		n.stranded = append(n.stranded, r)
+		n.giveEffects(one.fx)
 	}
 	*g = gate{open: g.open}
 }

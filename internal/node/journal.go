@@ -5,8 +5,8 @@ import (
 	"holdfast/internal/replica"
 )
 
-// settleLocked finishes what one piece of work has brought about: its events
-// go into the log first, then its replies to whom they are for.
+// settleLocked finishes what one piece of work has brought about, and takes fx:
+// its events go into the log first, then its replies to whom they are for.
 func (n *Node) settleLocked(now locks.Time, fx *locks.Effects) {
 	n.catchUpLocked(now, fx)
 	n.replicateLocked(now, fx)
@@ -42,22 +42,22 @@ func (n *Node) observeLocked(first replica.Position, events []locks.Event) {
 // highestLocked is the highest token that the state has taken or heard.
 func (n *Node) highestLocked() replica.Token { return replica.Token(n.table.Stats().Highest) }
 
-// deliverLocked pushes the replies of fx, or keeps them at the gate, and empties fx.
+// deliverLocked pushes the replies of fx, or keeps them at the gate. It takes fx.
 func (n *Node) deliverLocked(now locks.Time, fx *locks.Effects) {
-	hold := len(fx.Replies) > 0 && n.holdsLocked()
 	for i := range fx.Replies {
-		r := &fx.Replies[i]
-		n.countLocked(r.Code)
-		n.tally.add(r)
-		if hold {
-			n.gate.keep(n.machine.Position(), now, r)
-			continue
-		}
-		if s := n.sessions.get(r.To); s != nil {
-			n.pushLocked(s, r)
+		n.countLocked(fx.Replies[i].Code)
+		n.tally.add(&fx.Replies[i])
+	}
+	if len(fx.Replies) > 0 && n.holdsLocked() {
+		n.gate.queue = append(n.gate.queue, gated{n.machine.Position(), now, fx})
+		return
+	}
+	for i := range fx.Replies {
+		if s := n.sessions.get(fx.Replies[i].To); s != nil {
+			n.pushLocked(s, &fx.Replies[i])
 		}
 	}
-	fx.Reset()
+	n.giveEffects(fx)
 }
 
 // pushLocked gives a reply to its session, which is flushed once the mutex is free.
@@ -84,8 +84,13 @@ func (n *Node) takeEffects() *locks.Effects {
 
 func (n *Node) giveEffects(fx *locks.Effects) {
 	fx.Reset()
-	n.effects = append(n.effects, fx)
+	if len(n.effects) < keptEffects {
+		n.effects = append(n.effects, fx)
+	}
 }
+
+// keptEffects bounds the memory that is kept: a gate that was full gives its back.
+const keptEffects = 64
 
 // applyLocked folds another node's events into a table.
 func (n *Node) applyLocked(now locks.Time, t *locks.Table, run []byte) {

@@ -82,6 +82,7 @@ type Node struct {
 	wake    chan struct{} // one slot: the timer should look at the deadlines again
 	failed  chan error    // why the node can't go on
 	exited  chan struct{} // closed when the machine has nothing more to do
+	leapt   chan struct{} // one slot: another reign's tokens were heard of
 
 	links  Links // set before Run
 	active atomic.Pointer[ActiveNode]
@@ -90,10 +91,11 @@ type Node struct {
 	table    *locks.Table
 	machine  *replica.Machine
 	sessions registry
-	batch    uint64     // numbers the holds of the mutex
-	touched  []*Session // to be flushed when the mutex is free
-	timerAt  locks.Time // what the timer waits for
-	tickAt   locks.Time // when the machine is told the time next
+	reports  []slog.Record // to be logged when the mutex is free
+	batch    uint64        // numbers the holds of the mutex
+	touched  []*Session    // to be flushed when the mutex is free
+	timerAt  locks.Time    // what the timer waits for
+	tickAt   locks.Time    // when the machine is told the time next
 
 	// What the machine has asked for.
 	frozen   bool          // nothing is decided, and the state stands still
@@ -118,9 +120,10 @@ type Node struct {
 
 	// For people who look.
 	epoch    locks.Token
-	alone    uint64    // events of a node of its own, which keeps no log
-	since    time.Time // of the role
-	reason   string    // of the role
+	heard    locks.Token // the highest at the last look, see Leapt
+	alone    uint64      // events of a node of its own, which keeps no log
+	since    time.Time   // of the role
+	reason   string      // of the role
 	stopping bool
 	counts   []uint64 // replies by code
 	tally    tally    // see history.go
@@ -160,6 +163,7 @@ func New(cfg Config) (*Node, error) {
 		wake:    make(chan struct{}, 1),
 		failed:  make(chan error, 1),
 		exited:  make(chan struct{}),
+		leapt:   make(chan struct{}, 1),
 		table:   locks.New(cfg.Table),
 		timerAt: locks.Never,
 		since:   clock.Zero,
@@ -261,7 +265,6 @@ func (n *Node) workLocked(now locks.Time) bool {
 	}
 	more := n.table.Next() <= now || n.rousing
 	n.settleLocked(now, fx)
-	n.giveEffects(fx)
 	return more
 }
 
@@ -317,7 +320,10 @@ func (n *Node) unlock(own *Session, scratch []*Session) []*Session {
 	}
 	clear(n.touched)
 	n.touched = n.touched[:0]
+	reports := n.reports
+	n.reports = nil
 	n.mu.Unlock()
+	n.write(reports)
 	return scratch
 }
 
@@ -335,7 +341,6 @@ func (n *Node) takeBackLocked() {
 			n.table.Do(now, &batch[i], fx)
 		}
 		n.settleLocked(now, fx)
-		n.giveEffects(fx)
 	}
 }
 
@@ -371,6 +376,23 @@ func (n *Node) MarkAhead(d time.Duration) locks.Token {
 	byClock := n.cfg.Table.ClockAtZero + uint64(n.clock.now())/uint64(tokenTick) + ticks
 	byCount := uint64(max(n.table.Stats().Highest, locks.Token(n.machine.Highest())))>>3 + ticks
 	return locks.Token(max(byClock, byCount)+1) << 3
+}
+
+// Leapt says when tokens far above those in use were heard of, as those of
+// another reign are: a mark that is kept should be stored anew at once.
+func (n *Node) Leapt() <-chan struct{} { return n.leapt }
+
+// watchLeapLocked looks for it; by the clock alone tokens rise by 16 million a second.
+func (n *Node) watchLeapLocked() {
+	const leap = locks.Token(time.Second/tokenTick) << 3
+	now := max(n.table.Stats().Highest, locks.Token(n.machine.Highest()))
+	if now > n.heard+leap {
+		select {
+		case n.leapt <- struct{}{}:
+		default: // nobody has looked since the last one
+		}
+	}
+	n.heard = now
 }
 
 // errClock is what New answers outside the years of the token clock.

@@ -68,7 +68,6 @@ func (n *Node) runLocked(now locks.Time, p parked) {
 		n.detachLocked(now, p.s, fx)
 	}
 	n.settleLocked(now, fx)
-	n.giveEffects(fx)
 }
 
 // detachLocked takes a closed session, or a piece of it, out of the table.

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"context"
 	"log/slog"
+	"time"
 
 	"holdfast/internal/locks"
 	"holdfast/internal/replica"
@@ -9,10 +11,28 @@ import (
 
 // What the machine reports, in words for people.
 
+// reportLocked makes a log line. It is written once the mutex is free: whoever
+// reads the log must not hold up the locks.
+func (n *Node) reportLocked(level slog.Level, msg string, attrs ...any) {
+	if !n.log.Enabled(context.Background(), level) {
+		return
+	}
+	r := slog.NewRecord(time.Now(), level, msg, 0)
+	r.Add(attrs...)
+	n.reports = append(n.reports, r)
+}
+
+// write writes log lines. What can't be written is lost, as usual.
+func (n *Node) write(reports []slog.Record) {
+	for _, r := range reports {
+		_ = n.log.Handler().Handle(context.Background(), r)
+	}
+}
+
 // roleChangedLocked is the one log line of a change of role.
 func (n *Node) roleChangedLocked(a replica.RoleChanged) {
 	n.since, n.reason = n.clock.wall(n.clock.now()), a.Why.String()
-	n.log.Info("role changed", "event", "role", "from", a.From.String(), "role", a.To.String(),
+	n.reportLocked(slog.LevelInfo, "role changed", "event", "role", "from", a.From.String(), "role", a.To.String(),
 		"epoch", uint64(a.Position.Epoch), "seq", uint64(a.Position.Seq), "reason", a.Why.String())
 }
 
@@ -33,7 +53,7 @@ func (n *Node) noteLocked(a replica.Note) {
 	if a.Text != "" {
 		attrs = append(attrs, "detail", a.Text)
 	}
-	n.log.Log(nil, levels[a.Fact], "cluster: "+a.Fact.String(), attrs...) //nolint:staticcheck // no context to give
+	n.reportLocked(levels[a.Fact], "cluster: "+a.Fact.String(), attrs...)
 }
 
 func (n *Node) nameLocked(r replica.Rank) string {
@@ -55,7 +75,7 @@ func (n *Node) peerKnownLocked(a replica.PeerKnown) {
 	h := a.Hello
 	n.peers[a.Peer] = peerInfo{true, h.Software, h.Native, append([]string(nil), h.HTTP...)}
 	if own := limitsOf(&n.cfg.Table); string(own) != string(h.Limits) {
-		n.log.Warn("limits differ: a failover to that node changes what is refused", "event", "limits", "peer", h.Name,
+		n.reportLocked(slog.LevelWarn, "limits differ: a failover to that node changes what is refused", "event", "limits", "peer", h.Name,
 			"theirs", string(h.Limits), "ours", string(own))
 	}
 }

@@ -11,6 +11,7 @@ import (
 type Status struct {
 	Name, Version string
 	Role          Role
+	Synced        bool      // active, or in step with the active
 	Since         time.Time // of this role
 	Reason        string    // of the last change of role
 	Started       time.Time
@@ -38,7 +39,7 @@ func (n *Node) Status() Status {
 	epoch, seq := n.positionLocked()
 	st := Status{
 		Name: n.cfg.Name, Version: n.cfg.Version, Native: n.cfg.Native, HTTP: n.cfg.HTTP,
-		Role: n.roleLocked(), Since: n.since, Reason: n.reason, Started: n.started,
+		Role: n.roleLocked(), Synced: n.machine.Synced(), Since: n.since, Reason: n.reason, Started: n.started,
 		Epoch: epoch, Seq: seq, Stats: n.table.Stats(), Sessions: n.sessions.n,
 		DefaultLease: n.cfg.Table.DefaultLease, MaxLease: n.cfg.Table.MaxLease, ReattachGrace: n.cfg.Table.ReattachGrace,
 		Counts:     make(map[string]uint64, len(n.counts)),

@@ -48,8 +48,7 @@ func (n *Node) mergeLocked(now locks.Time, a replica.MergeOffer) {
 	n.table.Merge(now, n.takeStash(a.Peer), fx)
 	n.replicateLocked(now, fx)
 	n.deliverLocked(now, fx)
-	n.giveEffects(fx)
-	n.stepLocked(now, replica.OfferMerged{Peer: a.Peer, ID: a.ID})
+	n.stepLocked(now, replica.OfferMerged(a))
 	n.wakeTimerLocked()
 }
 

@@ -41,7 +41,7 @@ func DefaultConfig() Config {
 		StartGrace:    2 * time.Second,
 		TakeBackDelay: 5 * time.Second,
 		Preempt:       true,
-		LogBytes:      64 << 20,
+		LogBytes:      16 << 20,
 	}
 }
 

@@ -19,6 +19,9 @@ func (m *Machine) heartbeat(r Rank, h *Heartbeat) {
 	if h.Echo > p.echoed && h.Echo <= p.nonce {
 		p.echoed, p.heard, p.everHeard, p.dead, p.refused = h.Echo, m.now, true, false, 0
 	}
+	if h.Role != p.said.Role {
+		p.roleAt = m.now
+	}
 	p.said, p.saidAt = *h, m.now
 	p.owed = p.owed || h.Ask
 	m.hear(h.Highest)

@@ -28,6 +28,7 @@ type peer struct {
 	wasAlive  bool // as noted last
 	said      Heartbeat
 	saidAt    Time
+	roleAt    Time // when it was first heard in this role
 
 	nonce  uint64 // of the last heartbeat sent
 	echoed uint64 // the highest that came back

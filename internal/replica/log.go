@@ -3,6 +3,7 @@ package replica
 import (
 	"encoding/binary"
 	"fmt"
+	"sort"
 )
 
 // eventHead is the size of the length that stands before each event, u32
@@ -103,7 +104,7 @@ func (l *eventLog) append(run []byte) (int, bool) {
 		return n, true
 	}
 	for l.head.at+uint64(len(run))-l.tail.at > uint64(len(l.buf)) {
-		l.tail = l.after(l.tail)
+		l.drop()
 	}
 	l.copyIn(run)
 	for len(run) > 0 {
@@ -117,6 +118,18 @@ func (l *eventLog) append(run []byte) (int, bool) {
 	l.dropReigns()
 	l.dropMarks()
 	return n, true
+}
+
+// drop lets the oldest events go, up to the next mark: to find the end of each
+// would mean to read memory that has long left the caches, a miss for every
+// event that comes.
+func (l *eventLog) drop() {
+	i := sort.Search(len(l.marks), func(i int) bool { return l.marks[i].index > l.tail.index })
+	if i < len(l.marks) {
+		l.tail = l.marks[i]
+		return
+	}
+	l.tail = l.after(l.tail)
 }
 
 func (l *eventLog) copyIn(run []byte) {

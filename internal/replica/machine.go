@@ -94,7 +94,10 @@ func (m *Machine) Step(now Time, in Input, act *Actions) {
 	m.now, m.act = max(m.now, now), act
 	m.steps++
 	m.noticePause()
-	if m.take(in) && m.reigning == 0 && !m.leaving {
+	switch followed := m.take(in); {
+	case m.leaving && m.stopping && m.role != Active:
+		m.beat() // its process goes on for a while, and nobody should wait for its answer
+	case followed && m.reigning == 0 && !m.leaving:
 		m.settle()
 	}
 	m.tellUnfrozen()
@@ -183,6 +186,9 @@ func (m *Machine) Position() Position { return m.pos }
 // Whole says whether the state is complete: not empty, and not half a snapshot.
 func (m *Machine) Whole() bool { return m.whole }
 
+// Synced says whether the node is active, or follows the active without a gap.
+func (m *Machine) Synced() bool { return m.role == Active || m.follow.synced() }
+
 // Frozen says whether the node is active and grants nothing for now.
 func (m *Machine) Frozen() bool { return m.frozen != 0 }
 
@@ -218,6 +224,7 @@ type PeerStatus struct {
 	Rank     Rank
 	Alive    bool
 	Role     Role
+	Since    Time // since when it is known to have that role
 	Position Position
 	Synced   bool          // follows the active without a gap
 	Lag      time.Duration // this node is active: since when the peer has not had all that it has; 0 = it has
@@ -228,7 +235,7 @@ type PeerStatus struct {
 func (m *Machine) Status() Status {
 	s := Status{
 		Role: m.role, Why: m.why, Stopping: m.stopping, Frozen: m.frozen != 0, Position: m.pos,
-		Active: m.pointer(), Highest: m.highest, Whole: m.whole, Synced: m.role == Active || m.follow.synced(),
+		Active: m.pointer(), Highest: m.highest, Whole: m.whole, Synced: m.Synced(),
 		TakeBacksOff: m.damping.off, HandingOver: m.handoff.on, HandingTo: m.handoff.to,
 	}
 	m.each(func(r Rank, p *peer) { s.Peers = append(s.Peers, m.peerStatus(r, p)) })
@@ -236,7 +243,7 @@ func (m *Machine) Status() Status {
 }
 
 func (m *Machine) peerStatus(r Rank, p *peer) PeerStatus {
-	s := PeerStatus{Rank: r, Alive: m.alive(r), Role: p.said.Role, Position: p.said.Position, Synced: p.said.Synced}
+	s := PeerStatus{Rank: r, Alive: m.alive(r), Role: p.said.Role, Since: p.roleAt, Position: p.said.Position, Synced: p.said.Synced}
 	if m.role == Active {
 		s.Synced = p.out.synced
 		if p.out.synced {

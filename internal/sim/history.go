@@ -52,7 +52,7 @@ func newHistory(seed uint64) *history {
 	cfg.TakeBackDelay = time.Duration(r.IntN(1000)) * time.Millisecond
 	cfg.Ack = r.IntN(2) == 0 || h.profile == "ackcrash"
 	h.w = &world{
-		rand: rand.New(rand.NewPCG(seed, 1)), cfg: cfg, piece: 1 + r.IntN(4), cut: map[[2]int]bool{},
+		rand: rand.New(rand.NewPCG(seed, 1)), cfg: cfg, piece: 1 + r.IntN(4), cut: map[[2]int]bool{}, changed: map[[2]int]time.Duration{},
 		slow: map[[2]int]time.Duration{}, clocks: make([]time.Duration, n),
 		log: func(string, ...any) {}, disk: h.profile == "restartall",
 	}
@@ -351,6 +351,7 @@ func (h *history) network(kind string, p *process) {
 	case "snap":
 		for _, l := range append([]*pipe(nil), p.pipes...) {
 			l.snap()
+			h.w.changed[[2]int{l.ends[0].rank, l.ends[1].rank}] = h.w.now
 		}
 	}
 	if h.rand.IntN(2) == 0 {

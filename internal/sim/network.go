@@ -22,6 +22,7 @@ type world struct {
 	clocks []time.Duration // how far each node's wall clock is off
 
 	cut     map[[2]int]bool          // from, to: nothing gets through
+	changed map[[2]int]time.Duration // when a path was last cut, mended or snapped
 	latency func() time.Duration     // of one message
 	slow    map[[2]int]time.Duration // more of it
 
@@ -64,6 +65,16 @@ func (w *world) run(d time.Duration) {
 		e.do()
 	}
 	w.now = end
+}
+
+// steady says whether the path between two nodes has been there, and quick, for so long.
+func (w *world) steady(a, b int, d time.Duration) bool {
+	for _, path := range [][2]int{{a, b}, {b, a}} {
+		if w.cut[path] || w.slow[path] > 0 || w.now-w.changed[path] < d {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *world) cutOff(from, to int) bool { return w.cut[[2]int{from, to}] }
@@ -189,6 +200,7 @@ func (l *pipe) tell(end int) {
 
 // setCut cuts or mends the path from one node to another.
 func (w *world) setCut(from, to int, cut bool) {
+	w.changed[[2]int{from, to}] = w.now
 	if cut {
 		w.cut[[2]int{from, to}] = true
 		return
@@ -210,6 +222,9 @@ func (w *world) healAll() {
 				w.setCut(from, to, false)
 			}
 		}
+	}
+	for path := range w.slow {
+		w.changed[path] = w.now
 	}
 	clear(w.slow)
 }

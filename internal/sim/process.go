@@ -89,6 +89,11 @@ func (p *process) start() {
 
 func (p *process) running(boot uint64) bool { return p.up && p.boot == boot }
 
+// steady says whether the process has run undisturbed for so long.
+func (p *process) steady(d time.Duration) bool {
+	return p.up && !p.paused && p.w.now-p.bootAt >= d && p.w.now-p.resumed >= d
+}
+
 func (p *process) keepMark() { p.mark = max(p.mark, p.n.MarkAhead(time.Second)) }
 
 // turn is the process's timer.

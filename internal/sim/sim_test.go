@@ -7,12 +7,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 var (
 	oneSeed = flag.Uint64("seed", 0, "play this one history and print it")
 	from    = flag.Uint64("from", 1, "the first seed")
-	seeds   = flag.Uint64("seeds", 500, "how many histories")
+	seeds   = flag.Uint64("seeds", 200, "how many histories")
 	shown   = flag.Int("shown", 3, "how many bad histories are shrunk and printed")
 	first   = flag.Bool("first", false, "stop at the first bad history, and do not shrink it")
 	without = flag.String("without", "", "faults to leave out of -seed, by their numbers with commas")
@@ -35,7 +36,9 @@ func TestSimulation(t *testing.T) {
 		}
 		return
 	}
+	begin := time.Now()
 	bad := campaign(*from, *seeds)
+	t.Logf("%d histories from seed %d on in %v", *seeds, *from, time.Since(begin).Round(time.Second))
 	if *first && len(bad) > 0 {
 		h := newHistory(bad[0])
 		h.run()

@@ -50,6 +50,9 @@ func alive(st *node.Status) check { return check{"alive", true, isRole(st)} }
 // ready is true of the active and of a synced standby: were it the active's
 // alone, a rolling update would wait for ever.
 func ready(st *node.Status) check {
+	if st.Role == node.Standby && !st.Synced {
+		return check{"ready", false, "this node is standby, and not in step with an active"}
+	}
 	return check{"ready", st.Role == node.Active || st.Role == node.Standby, isRole(st)}
 }
 

@@ -158,7 +158,9 @@ func (h *history) losses() (all []string) {
 			until[v.token] = v.asked + instant(v.lease)
 		case v.holds: // nobody knows whether it lasts
 			delete(holds, v.token)
-		case !v.repeated && gone == 0 && v.answered < until[v.token]:
+		case v.release && v.repeated: // the earlier sending may have done it
+			released[v.token] = v.answered
+		case gone == 0 && v.answered < until[v.token]:
 			all = append(all, fmt.Sprintf("key %q: the hold of %v is lost: it was denied at %v", a.key, a, time.Duration(v.answered)))
 		}
 	}

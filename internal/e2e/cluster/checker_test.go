@@ -21,6 +21,7 @@ func TestChecker(t *testing.T) {
 	says := func(token uint64, release, holds bool, asked, answered instant) verdict {
 		return verdict{key: "k", token: token, release: release, holds: holds, lease: lease, asked: asked, answered: answered}
 	}
+	again := func(v verdict) verdict { v.repeated = true; return v }
 	for name, c := range map[string]struct {
 		attempts []*attempt
 		verdicts []verdict
@@ -54,10 +55,14 @@ func TestChecker(t *testing.T) {
 		"lost at its end":      {attempts: []*attempt{short(hold(8, 1, 2, 0))}, verdicts: []verdict{says(8, false, false, 7, 8)}},
 		"extended, then lost": {attempts: []*attempt{short(hold(8, 1, 2, 0))},
 			verdicts: []verdict{says(8, false, true, 3, 4), says(8, false, false, 30, 31)}, want: "is lost"},
-		"released twice":      {attempts: []*attempt{hold(8, 1, 2, 3)}, verdicts: []verdict{says(8, true, true, 3, 4), says(8, true, false, 5, 6)}},
-		"comes back":          {attempts: []*attempt{hold(8, 1, 2, 3)}, verdicts: []verdict{says(8, true, true, 3, 4), says(8, false, true, 5, 6)}, want: "is back"},
-		"back after a crash":  {attempts: []*attempt{hold(8, 1, 2, 11)}, verdicts: []verdict{says(8, true, true, 11, 12), says(8, false, true, 25, 26)}, faults: during(crash)},
-		"released, by repeat": {attempts: []*attempt{hold(8, 1, 2, 3)}, verdicts: []verdict{{key: "k", token: 8, release: true, repeated: true, asked: 3, answered: 4}}},
+		"released twice":     {attempts: []*attempt{hold(8, 1, 2, 3)}, verdicts: []verdict{says(8, true, true, 3, 4), says(8, true, false, 5, 6)}},
+		"comes back":         {attempts: []*attempt{hold(8, 1, 2, 3)}, verdicts: []verdict{says(8, true, true, 3, 4), says(8, false, true, 5, 6)}, want: "is back"},
+		"back after a crash": {attempts: []*attempt{hold(8, 1, 2, 11)}, verdicts: []verdict{says(8, true, true, 11, 12), says(8, false, true, 25, 26)}, faults: during(crash)},
+		"released, by repeat": {attempts: []*attempt{hold(8, 1, 2, 3)},
+			verdicts: []verdict{again(says(8, true, false, 3, 4)), says(8, true, false, 5, 6)}},
+		"back after a repeat": {attempts: []*attempt{hold(8, 1, 2, 3)},
+			verdicts: []verdict{again(says(8, true, false, 3, 4)), says(8, false, true, 5, 6)}, want: "is back"},
+		"lost, by repeat": {attempts: []*attempt{hold(8, 1, 2, 0)}, verdicts: []verdict{again(says(8, false, false, 3, 4))}, want: "is lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHistory()

@@ -4,7 +4,7 @@ package cluster
 
 import (
 	"context"
-	"crypto/rand"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -44,15 +44,13 @@ func (p *prober) end() {
 	p.run.Wait()
 }
 
-// probe asks one node, over one connection at a time. The lock is the probe's own, so what a dead node had granted
-// keeps nobody from being served by the next.
+// probe asks one node, over one connection at a time, for a key that is new each time: what a node had granted or taken
+// back in its last instant, and the next one may see otherwise, is no gap in service.
 func (p *prober) probe(ctx context.Context, n *node) {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	var c *conn
-	var ticket wire.Ticket // kept until its lock was given back, over whatever connection
-	rand.Read(ticket[:])
-	for {
+	for i := 0; ; i++ {
 		select {
 		case <-ctx.Done():
 			if c != nil {
@@ -70,27 +68,20 @@ func (p *prober) probe(ctx context.Context, n *node) {
 				continue
 			}
 		}
-		if p.ask(ctx, n, c, ticket) {
-			rand.Read(ticket[:])
-		}
+		p.ask(ctx, n, c, fmt.Sprintf("probe/%s/%d", n.name, i))
 	}
 }
 
-// ask takes the lock and gives it back. A second sending of the same ticket answers a grant that was not given back.
-func (p *prober) ask(ctx context.Context, n *node, c *conn, ticket wire.Ticket) (done bool) {
+// ask takes the lock and gives it back.
+func (p *prober) ask(ctx context.Context, n *node, c *conn, key string) {
 	limited, cancel := context.WithTimeout(ctx, dialLimit) // a paused node answers nothing
 	defer cancel()
-	key := "probe/" + n.name
-	r := try(key, time.Minute)
-	r.Flags |= wire.FlagRetry
-	r.Ticket = ticket
-	got, err := c.ask(limited, r)
+	got, err := c.ask(limited, try(key, time.Minute))
 	if err != nil || got.Status != wire.StatusGranted {
-		return false
+		return
 	}
 	p.served(n)
-	got, err = c.ask(limited, release(key, got.Token))
-	return err == nil && got.Status == wire.StatusReleased
+	_, _ = c.ask(limited, release(key, got.Token)) // where that fails, its lease ends it
 }
 
 func (p *prober) served(n *node) {

@@ -3,6 +3,9 @@
 package cluster
 
 import (
+	"fmt"
+	"net/http"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -126,15 +129,75 @@ func TestStopWhileTheSuccessorHangs(t *testing.T) {
 	l.finish()
 }
 
-// C-52: the successor dies at the instant in which it is needed.
+// C-52: the successor dies when it is needed: before the hand-off, as it begins, or as soon as it serves. The third node
+// serves then, and only the last of these is a crash of an active, which can lose what it answered.
 func TestStopWhileTheSuccessorDies(t *testing.T) {
+	for name, die := range map[string]func(one, two *node){
+		"at once": func(_, two *node) { two.kill() },
+		"as it begins": func(one, two *node) {
+			one.life.awaitLine(t, "the hand-off", 0, func(l line) bool { return l.Event == "hand-off begins" })
+			two.kill()
+		},
+		"when it serves": func(_, two *node) {
+			two.awaitRole("active")
+			two.kill()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startSet(t, 3)
+			one, two, three := s.nodes[0], s.nodes[1], s.nodes[2]
+			l := startLoad(t, s, shortLease)
+			at := l.now()
+			one.life.signal(t, syscall.SIGTERM)
+			die(one, two)
+			if two.life.is("active") {
+				l.declare(fault{crash, at, l.now() + instant(300*time.Millisecond)})
+			}
+			if code := one.life.exit(t); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			s.settled(three)
+			l.finish()
+		})
+	}
+}
+
+// C-53: those who wait over HTTP are answered when their node stops, and do not hold it up.
+func TestStopWithLongPolls(t *testing.T) {
+	const polls = 200
 	s := startSet(t, 3)
-	l := startLoad(t, s, time.Minute)
-	s.nodes[0].life.signal(t, syscall.SIGTERM)
-	s.nodes[1].kill()
-	if code := s.nodes[0].life.exit(t); code != 0 {
+	one := s.nodes[0]
+	one.done(one.must(), try("job", longHold), wire.StatusGranted)
+	var asked sync.WaitGroup
+	for i := range polls {
+		asked.Go(func() {
+			r, err := s.http.Transport.RoundTrip(one.newPost(fmt.Sprintf("/v1/acquire?key=job&poll=40&ticket=%032x", i+1)))
+			if err != nil {
+				t.Errorf("request %d was not answered: %v", i, err)
+				return
+			}
+			r.Body.Close()
+			if r.StatusCode != 202 && r.StatusCode != 307 && r.StatusCode != 503 {
+				t.Errorf("request %d was answered %d", i, r.StatusCode)
+			}
+		})
+	}
+	one.awaitState("everybody to wait", func(is state) bool { return is.Waiters == polls })
+	began := time.Now()
+	if code := one.stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	s.settled(s.nodes[2])
-	l.finish()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the exit took %v", took)
+	}
+	asked.Wait()
+	s.settled(s.nodes[1])
+}
+
+func (n *node) newPost(path string) *http.Request {
+	r, err := http.NewRequest(http.MethodPost, n.url()+path, nil)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return r
 }

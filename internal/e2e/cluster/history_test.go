@@ -21,9 +21,8 @@ type history struct {
 	attempts []*attempt
 	verdicts []verdict
 	faults   []fault
-	errors   []string // what a client could not do
-	changed  chan struct{}
-	grants   int
+	errors   []string      // what a client could not do
+	changed  chan struct{} // closed, and made anew, at each grant
 }
 
 // attempt is an acquire that was granted, and the hold that it led to.
@@ -77,7 +76,6 @@ func (h *history) granted(a *attempt) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.attempts = append(h.attempts, a)
-	h.grants++
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
@@ -114,11 +112,11 @@ func (h *history) more(t *testing.T, n int) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	h.mu.Lock()
-	want := h.grants + n
+	want := len(h.attempts) + n
 	h.mu.Unlock()
 	for {
 		h.mu.Lock()
-		got, changed := h.grants, h.changed
+		got, changed := len(h.attempts), h.changed
 		h.mu.Unlock()
 		if got >= want {
 			return

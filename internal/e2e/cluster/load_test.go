@@ -20,16 +20,14 @@ const (
 // load is clients of every kind at work on a cluster.
 type load struct {
 	*history
-	t       *testing.T
-	set     *set
-	parties []party
-	names   []string
-	lease   time.Duration // of the locks that come and go
-	stop    context.CancelFunc
-	ctx     context.Context
-	workers sync.WaitGroup
-
-	mu       sync.Mutex // guards what follows
+	t        *testing.T
+	set      *set
+	parties  []party
+	names    []string
+	lease    time.Duration // of the locks that come and go
+	stop     context.CancelFunc
+	ctx      context.Context
+	workers  sync.WaitGroup
 	standing []standing
 }
 

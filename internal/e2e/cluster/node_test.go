@@ -138,26 +138,27 @@ func (s *set) start() {
 	s.settled(s.nodes[0])
 }
 
-// settled returns once active is that and all other nodes that run are in step; the nodes' own answers must agree.
+// settled returns once active is that, and all other nodes that run are in step with it, by their own answers.
 func (s *set) settled(active *node) {
 	s.t.Helper()
 	active.awaitRole("active")
-	for _, n := range s.nodes {
-		if n != active && n.running() {
-			n.awaitRole("standby")
+	for _, n := range s.others(active) {
+		if n.running() {
+			n.awaitRole("standby") // its port is open then
+			n.awaitState("to follow "+active.name, func(is state) bool {
+				return is.Role == "standby" && is.Active != nil && is.Active.Name == active.name && is.Epoch == active.state().Epoch
+			})
+			n.answers("/standby")
 		}
 	}
-	for _, n := range s.nodes {
-		if !n.running() {
-			continue
-		}
-		path := "/standby"
-		if n == active {
-			path = "/active"
-		}
-		if code, body := n.get(path); code != http.StatusOK {
-			s.t.Fatalf("%s answered %s with %d %s", n.name, path, code, body)
-		}
+	active.answers("/active")
+}
+
+// answers fails unless the node says yes.
+func (n *node) answers(path string) {
+	n.t.Helper()
+	if code, body, err := n.get(path); err != nil || code != http.StatusOK {
+		n.t.Fatalf("%s answered %s with %d %s (%v)", n.name, path, code, body, err)
 	}
 }
 
@@ -193,11 +194,22 @@ func (n *node) running() bool {
 	}
 }
 
-// awaitRole returns once the node's role is this one.
+// awaitRole returns once the node says that this is its role. Its log wakes this up, but is not asked: it leaves out
+// lines that come too often.
 func (n *node) awaitRole(role string) {
 	n.t.Helper()
-	if !n.life.await(patience, func(_ []line, now string) bool { return now == role }) {
-		n.t.Fatalf("%s did not become %s", n.name, role)
+	late := time.Now().Add(patience)
+	for {
+		is, err := n.ask()
+		switch {
+		case err == nil && is.Role == role:
+			return
+		case !n.running():
+			n.t.Fatalf("%s has ended and is not %s", n.name, role)
+		case time.Now().After(late):
+			n.t.Fatalf("%s did not become %s: it is %+v (%v)", n.name, role, is, err)
+		}
+		n.life.news(20 * time.Millisecond)
 	}
 }
 
@@ -231,18 +243,14 @@ func (n *node) resume() {
 }
 
 // get asks the node about itself.
-func (n *node) get(path string) (code int, body string) {
-	n.t.Helper()
+func (n *node) get(path string) (code int, body string, err error) {
 	r, err := n.set.http.Get(n.url() + path)
 	if err != nil {
-		n.t.Fatalf("ask %s: %v", n.name, err)
+		return 0, "", err
 	}
 	defer r.Body.Close()
 	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		n.t.Fatalf("ask %s: %v", n.name, err)
-	}
-	return r.StatusCode, string(b)
+	return r.StatusCode, string(b), err
 }
 
 // state is what /v1/node says.
@@ -258,11 +266,22 @@ type state struct {
 	} `json:"active"`
 }
 
-func (n *node) state() (s state) {
+func (n *node) ask() (s state, err error) {
+	code, body, err := n.get("/v1/node")
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("answered %d %s", code, body)
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(body), &s)
+	}
+	return s, err
+}
+
+func (n *node) state() state {
 	n.t.Helper()
-	code, body := n.get("/v1/node")
-	if err := json.Unmarshal([]byte(body), &s); err != nil || code != http.StatusOK {
-		n.t.Fatalf("%s says of itself: %d %s", n.name, code, body)
+	s, err := n.ask()
+	if err != nil {
+		n.t.Fatalf("ask %s: %v", n.name, err)
 	}
 	return s
 }

@@ -21,7 +21,6 @@ type line struct {
 	text string
 
 	Time   time.Time `json:"time"`
-	Level  string    `json:"level"`
 	Msg    string    `json:"msg"`
 	Event  string    `json:"event"`
 	Role   string    `json:"role"`
@@ -116,16 +115,23 @@ func (p *process) since(mark int, ok func(line) bool) (picked []line) {
 	return picked
 }
 
+// is says whether this was the last role that the log told of.
+func (p *process) is(role string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.role == role
+}
+
 func isRole(l line) bool { return l.Event == "role" }
 
-// await returns once the log, and the role that it tells, are as ok wants them; false if they did not come to be in time.
-func (p *process) await(limit time.Duration, ok func(lines []line, role string) bool) bool {
+// await returns once the log is as ok wants it; false if that did not come to be in time.
+func (p *process) await(limit time.Duration, ok func(lines []line) bool) bool {
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	over := false
 	for {
 		p.mu.Lock()
-		good, changed := ok(p.lines, p.role), p.changed
+		good, changed := ok(p.lines), p.changed
 		p.mu.Unlock()
 		switch {
 		case good:
@@ -143,11 +149,24 @@ func (p *process) await(limit time.Duration, ok func(lines []line, role string) 
 	}
 }
 
+// news returns at the next line, or after a while.
+func (p *process) news(limit time.Duration) {
+	p.mu.Lock()
+	changed := p.changed
+	p.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	}
+}
+
 // awaitLine returns the first line after mark that ok picks.
 func (p *process) awaitLine(t *testing.T, what string, mark int, ok func(line) bool) line {
 	t.Helper()
 	var found line
-	good := p.await(patience, func(lines []line, _ string) bool {
+	good := p.await(patience, func(lines []line) bool {
 		for _, l := range lines[mark:] {
 			if ok(l) {
 				found = l

@@ -179,3 +179,19 @@ func (n *node) http(sent string) int {
 	r.Body.Close()
 	return r.StatusCode
 }
+
+// A node that every other one refuses for its secret does not serve a cluster of its own beside theirs.
+func TestWrongSecretServesNobody(t *testing.T) {
+	s := newSet(t, 3, "HOLDFAST_SUSPICION=400ms", "HOLDFAST_START_GRACE=600ms")
+	stranger := s.nodes[2]
+	stranger.setting("HOLDFAST_CLUSTER_SECRET", "another-secret-for-tests")
+	for _, n := range s.nodes {
+		n.start()
+	}
+	s.nodes[0].awaitRole("active")
+	s.nodes[1].awaitRole("standby")
+	decided := stranger.life.awaitLine(t, "its decision", 0, func(l line) bool { return isRole(l) || l.Event == "barred" })
+	if decided.Role == "active" {
+		t.Errorf("n3, which both others refuse, serves: %s", decided.text)
+	}
+}

@@ -20,7 +20,6 @@ func TestStartInEveryOrder(t *testing.T) {
 					}
 				}
 				s.settled(s.nodes[0])
-				s.oneActive(s.nodes[0])
 			})
 		}
 	}
@@ -37,21 +36,4 @@ func TestStartWithoutTheFirst(t *testing.T) {
 	s.nodes[0].start()
 	s.settled(s.nodes[0])
 	l.finish()
-}
-
-// oneActive fails if any other node says that it is active, or takes another one for it.
-func (s *set) oneActive(active *node) {
-	s.t.Helper()
-	for _, n := range s.nodes {
-		if !n.running() {
-			continue
-		}
-		is := n.state()
-		if (is.Role == "active") != (n == active) {
-			s.t.Errorf("%s is %s, active is %s", n.name, is.Role, active.name)
-		}
-		if is.Active == nil || is.Active.Name != active.name {
-			s.t.Errorf("%s takes %+v for the active, which is %s", n.name, is.Active, active.name)
-		}
-	}
 }

@@ -38,6 +38,11 @@ type Config struct {
 	// cluster. Above 0.
 	Timeout time.Duration
 
+	// Pace is the least time between two bulk messages on a link, but for large
+	// ones. 0 = none. A millisecond or two cost a standby that much lag under load
+	// and save most of the work; where answers wait for its word, less is better.
+	Pace time.Duration
+
 	// Log gets links that come and go at info, refusals at warn, dials that fail
 	// at debug. nil = none.
 	Log *slog.Logger

@@ -39,14 +39,17 @@ func TestBothSidesDial(t *testing.T) {
 		synctest.Wait() // both listen, and have begun to dial
 		close(net.gate)
 		synctest.Wait()
-		for _, x := range []*node{a, b} {
-			told := x.owner.take()
+		var gone []string
+		all := [][]string{a.owner.take(), b.owner.take()} // before either closes a link
+		for i, x := range []*node{a, b} {
+			told := all[i]
 			slices.SortFunc(told, func(a, b string) int { return strings.Compare(a[5:], b[5:]) })
 			if len(told) != 2 || told[0][5:] != "accepted" || told[1][5:] != "dialled" {
 				t.Fatalf("n%d was told %q", x.rank, told)
 			}
 			goes := replica.LinkID(told[1-x.rank][3] - '0') // the one that the higher priority has dialled
 			x.tr.Push(replica.CloseLink{Link: goes, Why: "second link to one peer"})
+			gone = append(gone, fmt.Sprintf("down %d", goes))         // told where the other side was first
 			x.tr.Push(replica.Redial{Peer: replica.Rank(1 - x.rank)}) // as the machine does, although there is a link
 		}
 		time.Sleep(time.Hour)
@@ -54,8 +57,11 @@ func TestBothSidesDial(t *testing.T) {
 		if n := len(net.to); n != 2 {
 			t.Errorf("%d dials, want 2", n)
 		}
-		a.owner.want(t)
-		b.owner.want(t)
+		for i, x := range []*node{a, b} {
+			if told := x.owner.take(); len(told) > 0 && !slices.Equal(told, gone[i:i+1]) {
+				t.Errorf("n%d was told %q", x.rank, told)
+			}
+		}
 		if len(a.tr.links) != 1 || len(b.tr.links) != 1 {
 			t.Errorf("%d and %d links stand, want 1 each", len(a.tr.links), len(b.tr.links))
 		}
