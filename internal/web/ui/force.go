@@ -30,6 +30,11 @@ type forcePage struct {
 
 const maxReasonBytes = 256
 
+// searched is how many holders, or places of a queue, are looked through for the
+// one that a form is about. The key's page links to fewer, and whoever stands on
+// it only moves forward: more would hold up the node for nothing.
+const searched = 1000
+
 // mayAct says whether a form may be shown or taken, and answers where not.
 func (u *UI) mayAct(w http.ResponseWriter, r *http.Request, title string) bool {
 	n := notice{frame: u.frame(r, "locks", title), Link: "/ui/locks", Go: "Keys"}
@@ -68,7 +73,7 @@ func (u *UI) forceForm(w http.ResponseWriter, r *http.Request) {
 
 // forcePage shows the holder that has the token, or else who holds the key now.
 func (u *UI) forcePage(r *http.Request, key, token string) forcePage {
-	v, _, _ := u.cfg.Node.View([]byte(key), locks.MaxHolders, 1)
+	v, _, _ := u.cfg.Node.View([]byte(key), searched, 1)
 	now := u.cfg.Node.Now()
 	p := forcePage{frame: u.frame(r, "locks", "Force release"), Key: runs(key), Raw: key, KeyURL: keyURL(key), Waiting: number(v.WaitersTotal)}
 	p.Live = false

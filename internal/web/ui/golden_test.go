@@ -72,7 +72,7 @@ func TestGolden(t *testing.T) {
 		"nodes": nodesTable(nodeRows([]node.Member{
 			{Rank: 0, Name: "n1", Self: true, Alive: true, Role: node.Active, Synced: true, Epoch: 8, Seq: 1200, Since: noon.Add(-time.Hour), Reason: "started"},
 			{Rank: 1, Name: "n2", Refused: "another secret", HTTP: []string{"http://10.0.0.2:7621"}},
-		}, noon)),
+		}, noon, false)),
 		"standout": standoutView(standout{"Held longest", "", []standoutRow{{runs(trick), keyURL(trick), runs(trick), "3 s"}}, "/ui/locks"}),
 		"key-row": keyRowView(keyRowOf(&locks.Row{
 			Key: trick, Owner: trick, Token: 4104, Holders: 3, Slots: 4, Mode: locks.ModeSemaphore, LeaseEnds: locks.Time(12 * time.Second), Waiters: 2,

@@ -72,7 +72,7 @@ func (u *UI) overview(w http.ResponseWriter, r *http.Request) {
 	p := overviewPage{frame: u.frame(r, "overview", "Overview"), Charts: charts(samples)}
 	p.Tiles = tilesOf(&st, n.Clients(), samples, rows.At, top)
 	p.Tiles = append(p.Tiles, tile{Label: "Replication", Value: orElse(u.cfg.Replication, "single"), Note: replicationNote(u.cfg.Replication)})
-	p.Nodes = nodeRows(u.cfg.Members(), p.now)
+	p.Nodes = nodeRows(u.cfg.Members(), p.now, n.Frozen())
 	p.Standouts = append(standoutsOf(top, rows.At), u.expired(p.now))
 	write(w, r, http.StatusOK, overviewView(p))
 }
@@ -133,17 +133,17 @@ func transportsOf(clients []node.Client) string {
 	return strings.Join(words, ", ")
 }
 
-func nodeRows(members []node.Member, now time.Time) []nodeRow {
+func nodeRows(members []node.Member, now time.Time, frozen bool) []nodeRow {
 	var all []nodeRow
 	for i := range members {
-		all = append(all, nodeRowOf(&members[i], now))
+		all = append(all, nodeRowOf(&members[i], now, frozen && members[i].Self))
 	}
 	return all
 }
 
-func nodeRowOf(m *node.Member, now time.Time) nodeRow {
+func nodeRowOf(m *node.Member, now time.Time, frozen bool) nodeRow {
 	row := nodeRow{
-		Rank: number(m.Rank + 1), Name: m.Name, Self: m.Self, Role: roleBadge(m.Role, false), Version: orElse(m.Version, "–"),
+		Rank: number(m.Rank + 1), Name: m.Name, Self: m.Self, Role: roleBadge(m.Role, frozen), Version: orElse(m.Version, "–"),
 		Since: since(now, m.Since), SinceAt: momentOf(m.Since), Epoch: "–", Seq: "–", Lag: "–",
 		Synced: m.Synced, Reason: orElse(m.Reason, "–"), Refused: m.Refused,
 	}

@@ -41,7 +41,7 @@ func (u *UI) removeForm(w http.ResponseWriter, r *http.Request) {
 }
 
 func (u *UI) removePage(r *http.Request, key, ticket string) removePage {
-	v, _, _ := u.cfg.Node.View([]byte(key), 0, u.cfg.Limits.MaxWaitersPerKey)
+	v, _, _ := u.cfg.Node.View([]byte(key), 0, searched)
 	now := u.cfg.Node.Now()
 	p := removePage{
 		frame: u.frame(r, "locks", "Remove waiter"), Key: runs(key), Raw: key, KeyURL: keyURL(key), Ticket: ticket, Gone: true,
