@@ -15,7 +15,8 @@ func (n *Node) settleLocked(now locks.Time, fx *locks.Effects) {
 
 // replicateLocked gives the events of fx to the machine.
 func (n *Node) replicateLocked(now locks.Time, fx *locks.Effects) {
-	if !fx.Record {
+	n.feedEventsLocked(now, fx.Events)
+	if n.cluster == nil {
 		n.alone += fx.Seq
 		fx.Seq = 0
 		return
@@ -47,6 +48,7 @@ func (n *Node) deliverLocked(now locks.Time, fx *locks.Effects) {
 	hold := len(fx.Replies) > 0 && n.holdsLocked()
 	for i := range fx.Replies {
 		r := &fx.Replies[i]
+		n.feedReplyLocked(now, r)
 		n.countLocked(r.Code)
 		if hold {
 			n.gate.keep(n.machine.Position(), now, r)
@@ -76,9 +78,10 @@ func (n *Node) takeEffects() *locks.Effects {
 	if last := len(n.effects) - 1; last >= 0 {
 		fx := n.effects[last]
 		n.effects = n.effects[:last]
+		fx.Record = n.cluster != nil || n.feed.watched.Load() != 0
 		return fx
 	}
-	return &locks.Effects{Record: n.cluster != nil}
+	return &locks.Effects{Record: n.cluster != nil || n.feed.watched.Load() != 0}
 }
 
 func (n *Node) giveEffects(fx *locks.Effects) {
@@ -92,7 +95,9 @@ func (n *Node) applyLocked(now locks.Time, t *locks.Table, run []byte) {
 	misfits += n.dec.eachEvent(run, func(ev *locks.Event) {
 		if !t.Apply(now, ev) {
 			misfits++
+			return
 		}
+		n.feedFollowedLocked(now, t, ev)
 	})
 	n.misfits += uint64(misfits)
 }

@@ -12,6 +12,7 @@ import (
 // roleChangedLocked is the one log line of a change of role.
 func (n *Node) roleChangedLocked(a replica.RoleChanged) {
 	n.since, n.reason = n.clock.wall(n.clock.now()), a.Why.String()
+	n.feedRoleLocked(a)
 	n.log.Info("role changed", "event", "role", "from", a.From.String(), "role", a.To.String(),
 		"epoch", uint64(a.Position.Epoch), "seq", uint64(a.Position.Seq), "reason", a.Why.String())
 }
@@ -26,6 +27,7 @@ var levels = map[replica.Fact]slog.Level{
 
 // noteLocked logs a fact.
 func (n *Node) noteLocked(a replica.Note) {
+	n.feedFactLocked(a)
 	attrs := []any{"event", a.Fact.String(), "epoch", uint64(a.Position.Epoch), "seq", uint64(a.Position.Seq)}
 	if a.Peer != replica.Nobody {
 		attrs = append(attrs, "peer", n.nameLocked(a.Peer))
