@@ -15,7 +15,7 @@ type Sample struct {
 	Grants   uint32 // answers, repeated ones included
 	Releases uint32
 	Timeouts uint32 // waits that ended without a grant
-	Expiries uint32 // holders told that their lease ran out
+	Expiries uint32 // leases that ran out; on a standby as well
 	Held     int    // at the end of the second
 	Waiting  int
 	WaitP50  time.Duration // of the grants of that second; those that did not wait count as 0

@@ -27,10 +27,13 @@ func (t *tally) add(r *locks.Reply) {
 		if !r.Held {
 			t.timeouts++
 		}
-	case locks.Lost:
-		if r.Reason == locks.ByExpiry {
-			t.expiries++
-		}
+	}
+}
+
+// ended counts the end of a grant.
+func (t *tally) ended(why locks.Reason) {
+	if why == locks.ByExpiry {
+		t.expiries++
 	}
 }
 

@@ -15,7 +15,8 @@ func (n *Node) settleLocked(now locks.Time, fx *locks.Effects) {
 
 // replicateLocked gives the events of fx to the machine.
 func (n *Node) replicateLocked(now locks.Time, fx *locks.Effects) {
-	if !fx.Record {
+	n.feedEventsLocked(now, fx.Events)
+	if n.cluster == nil {
 		n.alone += fx.Seq
 		fx.Seq = 0
 		return
@@ -46,6 +47,7 @@ func (n *Node) highestLocked() replica.Token { return replica.Token(n.table.Stat
 func (n *Node) deliverLocked(now locks.Time, fx *locks.Effects) {
 	for i := range fx.Replies {
 		n.countLocked(fx.Replies[i].Code)
+		n.feedReplyLocked(now, &fx.Replies[i])
 		n.tally.add(&fx.Replies[i])
 	}
 	if len(fx.Replies) > 0 && n.holdsLocked() {
@@ -77,9 +79,10 @@ func (n *Node) takeEffects() *locks.Effects {
 	if last := len(n.effects) - 1; last >= 0 {
 		fx := n.effects[last]
 		n.effects = n.effects[:last]
+		fx.Record = n.cluster != nil || n.feed.watched.Load() != 0
 		return fx
 	}
-	return &locks.Effects{Record: n.cluster != nil}
+	return &locks.Effects{Record: n.cluster != nil || n.feed.watched.Load() != 0}
 }
 
 func (n *Node) giveEffects(fx *locks.Effects) {
@@ -98,7 +101,9 @@ func (n *Node) applyLocked(now locks.Time, t *locks.Table, run []byte) {
 	misfits += n.dec.eachEvent(run, func(ev *locks.Event) {
 		if !t.Apply(now, ev) {
 			misfits++
+			return
 		}
+		n.feedFollowedLocked(now, t, ev)
 	})
 	n.misfits += uint64(misfits)
 }

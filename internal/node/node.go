@@ -130,6 +130,7 @@ type Node struct {
 	misfits  uint64   // another node's events that did not fit
 
 	rows rowCache
+	feed Feed
 }
 
 // New makes a node. One of its own is active at once; one of a cluster begins
@@ -259,6 +260,7 @@ func (n *Node) workLocked(now locks.Time) bool {
 		return false
 	}
 	fx := n.takeEffects()
+	n.recordDueLocked(now, fx)
 	n.table.Advance(now, expiryPiece, fx)
 	if n.rousing {
 		n.rousing = n.table.Rouse(now, rousePiece, fx)

@@ -58,6 +58,7 @@ func (n *Node) submitLocked(now locks.Time, p parked) bool {
 // runLocked decides a batch.
 func (n *Node) runLocked(now locks.Time, p parked) {
 	fx := n.takeEffects()
+	n.recordDueLocked(now, fx)
 	n.table.Prefetch(p.batch)
 	for i := range p.batch {
 		c := &p.batch[i]

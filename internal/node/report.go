@@ -32,6 +32,7 @@ func (n *Node) write(reports []slog.Record) {
 // roleChangedLocked is the one log line of a change of role.
 func (n *Node) roleChangedLocked(a replica.RoleChanged) {
 	n.since, n.reason = n.clock.wall(n.clock.now()), a.Why.String()
+	n.feedRoleLocked(a)
 	n.reportLocked(slog.LevelInfo, "role changed", "event", "role", "from", a.From.String(), "role", a.To.String(),
 		"epoch", uint64(a.Position.Epoch), "seq", uint64(a.Position.Seq), "reason", a.Why.String())
 }
@@ -46,6 +47,7 @@ var levels = map[replica.Fact]slog.Level{
 
 // noteLocked logs a fact.
 func (n *Node) noteLocked(a replica.Note) {
+	n.feedFactLocked(a)
 	attrs := []any{"event", a.Fact.String(), "epoch", uint64(a.Position.Epoch), "seq", uint64(a.Position.Seq)}
 	if a.Peer != replica.Nobody {
 		attrs = append(attrs, "peer", n.nameLocked(a.Peer))

@@ -99,6 +99,7 @@ func (n *Node) catchUpLocked(decided locks.Time, fx *locks.Effects) {
 		}
 	}
 	if n.machine.MayServe(machineTime(now)) { // else nothing may end now: it does once the machine has looked around
+		n.recordDueLocked(now, fx)
 		n.table.Advance(now, 0, fx)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"holdfast/internal/locks"
+	"holdfast/internal/node"
 	"holdfast/internal/web/ui"
 	"holdfast/web/static"
 )
@@ -76,8 +77,13 @@ func (s *Server) activeURL(r *http.Request) string {
 	return targets[at].Scheme + "://" + targets[at].Host
 }
 
-// audit writes down what an operator did through the dashboard.
+// audit writes down what an operator did through the dashboard, in the feed and
+// in the log.
 func (s *Server) audit(r *http.Request, a ui.Action) {
+	s.node.Note(node.Notice{
+		Type: node.NoticeOperator, Action: a.Kind, Key: a.Key, Token: a.Token, Who: identity(r).Name, From: s.remote(r),
+		Why: a.Reason, Result: a.Result.String(),
+	})
 	s.log.Info("operator", "event", a.Kind, "key", a.Key, "token", uint64(a.Token), "reason", a.Reason,
 		"result", a.Result.String(), "remote", s.remote(r), "identity", identity(r).Name)
 }

@@ -19,7 +19,8 @@ export function feed(tell, state) {
 		socket.onopen = () => {
 			failures = 0;
 			alive();
-			socket.send(JSON.stringify({ op: "watch" }));
+			const prefix = document.getElementById("main").dataset.watch;
+			socket.send(JSON.stringify(prefix ? { op: "watch", prefix, types: ["grant", "release"] } : { op: "watch" }));
 			state("live");
 			tell();
 		};

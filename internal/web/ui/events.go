@@ -3,7 +3,6 @@ package ui
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 )
 
@@ -34,34 +33,25 @@ type eventRow struct {
 	Gap    string // how many before it are lost
 }
 
-// eventKinds are those that the page can be narrowed to, with their titles.
-var eventKinds = []struct{ kind, title string }{
-	{"", "All"}, {"role", "Roles"}, {"handoff", "Hand-offs"}, {"peer", "Peers"}, {"merge", "Merges"},
-	{"expired", "Ran out"}, {"timeout", "Timeouts"}, {"operator", "Operators"}, {"auth", "Auth failures"},
-	{"limit", "Limits"}, {"grant", "Grants and releases"},
-}
-
 const eventsShown = 200
 
 func (u *UI) events(w http.ResponseWriter, r *http.Request) {
 	v := r.URL.Query()
-	p := eventsPage{Kind: v.Get("kind"), Prefix: v.Get("prefix"), Empty: "Nothing has happened."}
-	if !slices.ContainsFunc(eventKinds, func(k struct{ kind, title string }) bool { return k.kind == p.Kind }) {
-		p.Kind = ""
-	}
-	for _, k := range eventKinds {
-		p.Kinds = append(p.Kinds, choice{k.title, eventsURL(k.kind, p.Prefix), k.kind == p.Kind})
+	p := eventsPage{Kind: kindNamed(v.Get("kind")).name, Prefix: v.Get("prefix"), Empty: "Nothing has happened."}
+	for _, k := range kinds {
+		p.Kinds = append(p.Kinds, choice{k.title, eventsURL(k.name, p.Prefix), k.name == p.Kind})
 	}
 	p.frame = u.frame(r, "events", "Events")
 	switch {
-	case u.cfg.Events == nil:
-		p.Empty = "This node keeps no events."
 	case p.Kind == "grant" && p.Prefix == "":
 		p.Empty = "Grants and releases are told for a prefix of keys only: name one above."
+	case p.Kind == "grant":
+		p.Watch, p.Empty = p.Prefix, "Nothing yet. Grants and releases are kept from when somebody watches them: this page does, where JavaScript is on."
+		fallthrough
 	default:
 		p.Events = eventRows(u.cfg.Events(EventFilter{Kind: p.Kind, Prefix: p.Prefix}, eventsShown), p.now)
 	}
-	if p.Events == nil && (p.Kind != "" || p.Prefix != "") && p.Empty == "Nothing has happened." {
+	if p.Kind != "grant" && p.Kind+p.Prefix != "" {
 		p.Empty = "Nothing that fits the filter is remembered."
 	}
 	write(w, r, http.StatusOK, eventsView(p))

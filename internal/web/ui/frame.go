@@ -20,8 +20,9 @@ type frame struct {
 	Now     moment
 	Version string
 	Who     string
-	Limited bool // this page changes nothing, whoever looks
-	Live    bool // the page is kept up to date
+	Limited bool   // this page changes nothing, whoever looks
+	Live    bool   // the page is kept up to date
+	Watch   string // the prefix of keys whose grants and releases it shows; "" = none
 	Replica *replicaNote
 	Flash   *flash
 

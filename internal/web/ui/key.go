@@ -74,12 +74,8 @@ func (u *UI) key(w http.ResponseWriter, r *http.Request) {
 	p.frame = u.frame(r, "locks", "Key")
 	p.Flash = flashOf(r.URL.Query(), key)
 	p.Following = r.URL.RequestURI()
-	if u.cfg.Events == nil {
-		p.NoEvents = "This node keeps no events."
-	} else {
-		p.NoEvents = "Nothing is remembered of this key."
-		p.Events = eventRows(u.cfg.Events(EventFilter{Key: key}, eventsOfKey), p.now)
-	}
+	p.NoEvents = "Nothing is remembered of this key."
+	p.Events = eventRows(u.cfg.Events(EventFilter{Key: key}, eventsOfKey), p.now)
 	write(w, r, http.StatusOK, keyView(p))
 }
 

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,41 @@ func TestCharts(t *testing.T) {
 	}
 	if len(c[0].Marks) != 1 || c[0].Marks[0] != (mark{"599", "active at 16:00:01"}) {
 		t.Errorf("it marks %v", c[0].Marks)
+	}
+}
+
+// Every type of notice has words of its own and a page that shows it.
+func TestEveryNoticeHasItsPlace(t *testing.T) {
+	for _, kindOf := range node.NoticeTypes() {
+		if _, ok := meanings[kindOf]; !ok {
+			t.Errorf("%v: no meaning", kindOf)
+		}
+		shown := 0
+		for _, k := range kinds {
+			if slices.Contains(k.types, kindOf) {
+				shown++
+			}
+		}
+		if shown != 1 {
+			t.Errorf("%v: in %d kinds", kindOf, shown)
+		}
+	}
+}
+
+func TestEventOf(t *testing.T) {
+	for _, c := range []struct {
+		notice node.Notice
+		text   string
+	}{
+		{node.Notice{Type: node.NoticeRole, Role: node.Active, Text: "the active is silent"}, "became active: the active is silent"},
+		{node.Notice{Type: node.NoticePeer, Node: "n2", Text: "peer-down"}, "n2: peer-down"},
+		{node.Notice{Type: node.NoticeExpired}, "the lease ran out"},
+		{node.Notice{Type: node.NoticeRelease, Text: "withdrawn"}, "released: withdrawn"},
+		{node.Notice{Type: node.NoticeOperator, Action: "handoff"}, "handoff"},
+	} {
+		if got := eventOf(&c.notice).Text; got != c.text {
+			t.Errorf("%+v: %q", c.notice, got)
+		}
 	}
 }
 

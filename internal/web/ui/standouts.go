@@ -48,13 +48,9 @@ func standoutsOf(top *standouts, at locks.Time) []standout {
 // expired lists the leases that ran out within the last hour.
 func (u *UI) expired(now time.Time) standout {
 	s := standout{Title: "Ran out in the last hour", Empty: "No lease ran out.", URL: "/ui/events?kind=expired"}
-	if u.cfg.Events == nil {
-		s.Empty = "This node keeps no events."
-		return s
-	}
 	for _, e := range u.cfg.Events(EventFilter{Kind: "expired"}, standoutRows) {
 		if age := now.Sub(e.At); age < time.Hour {
-			s.Rows = append(s.Rows, standoutRow{runs(e.Key), keyURL(e.Key), ownerRuns(e.Owner), span(age) + " ago"})
+			s.Rows = append(s.Rows, standoutRow{runs(e.Key), keyURL(e.Key), runs(e.Owner), span(age) + " ago"})
 		}
 	}
 	return s

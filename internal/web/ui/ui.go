@@ -36,7 +36,7 @@ type Config struct {
 	History func() []node.Sample
 
 	// Events returns what has happened last, newest first: at most max events that
-	// fit the filter. nil = this node keeps none.
+	// fit the filter. nil = those of Node's feed.
 	Events func(f EventFilter, max int) []Event
 
 	// Settings are the effective configuration, secrets masked.
@@ -130,6 +130,9 @@ func New(cfg Config) *UI {
 	}
 	if cfg.Members == nil {
 		cfg.Members = cfg.Node.Members
+	}
+	if cfg.Events == nil {
+		cfg.Events = fromFeed(cfg.Node.Feed())
 	}
 	return &UI{cfg: cfg}
 }

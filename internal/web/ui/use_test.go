@@ -184,6 +184,9 @@ func TestForceRelease(t *testing.T) {
 	if v, _, _ := s.node.View([]byte(key), 1, 9); v.Holders[0].Origin.Owner != "worker-2" {
 		t.Errorf("held by %+v", v.Holders)
 	}
+	b.mustShow("force-release", "because “incident 4711”", "force-done", "holder-changed")
+	b.visit("/ui/events?kind=operator")
+	b.mustShow("force-release", "because “incident 4711”", key)
 	b.forgive("status of 400")
 	b.forgive("status of 409")
 }
