@@ -208,7 +208,7 @@ func holdersTable(p keyPage) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Holders\"><table><caption class=\"unseen\">Who holds this key</caption> <thead><tr><th scope=\"col\">Owner</th><th scope=\"col\" class=\"extra\">Address</th><th scope=\"col\" class=\"extra\">Transport</th><th scope=\"col\" class=\"right\">Token</th><th scope=\"col\" class=\"right\">Held for</th><th scope=\"col\" class=\"right\">Lease left</th>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Holders\"><table><caption class=\"unseen\">Who holds this key</caption> <thead><tr><th scope=\"col\">Owner</th><th scope=\"col\" class=\"extra\">Address</th><th scope=\"col\" class=\"extra\">Transport</th><th scope=\"col\" class=\"right extra\">Token</th><th scope=\"col\" class=\"right\">Held for</th><th scope=\"col\" class=\"right\">Lease left</th>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -313,14 +313,14 @@ func holdersTable(p keyPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "</td><td class=\"right figure\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "</td><td class=\"right figure extra\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var15 string
 			templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(h.Token)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/ui/key.templ`, Line: 81, Col: 40}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/ui/key.templ`, Line: 81, Col: 46}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 			if templ_7745c5c3_Err != nil {
