@@ -44,9 +44,10 @@ screenshots: setup ## pictures of every page of the dashboard, light, dark and p
 check: format vet generated tidy todo vulnerabilities ## formatting, vet, staticcheck, generated files, go.mod
 
 .PHONY: test
-test: setup check ## check, every test with -race, twenty thousand simulated histories, ten seconds of each fuzz target
+test: setup check ## check, every test with -race, twenty thousand simulated histories, every broken rule, ten seconds of each fuzz target
 	TESTFLAGS='$(TESTFLAGS)' tools/test.sh
 	go test ./internal/sim -run '^TestSimulation$$' -seeds $(SEEDS) -count=1 -v -timeout 20m
+	go test ./internal/sim -tags faults -run '^TestFaults$$' -count=1 -v -timeout 20m
 	FUZZTIME=$(FUZZTIME) tools/fuzz.sh
 
 .PHONY: fuzz
@@ -61,7 +62,6 @@ bench: ## run the Go benchmarks
 soak: ## long runs, hours: ten million model steps, every seeded fault, 300,000 simulated histories, gaps in service, a minute of each fuzz target
 	MODEL_STEPS=10000000 go test ./internal/locks -run '^TestModel$$' -count=1 -v -timeout 2h
 	go test ./internal/locks -tags faults -run 'TestFaults|TestHarmless' -count=1 -v -timeout 2h
-	go test ./internal/sim -tags faults -run '^TestFaults$$' -count=1 -v -timeout 1h
 	go test ./internal/sim -run '^TestSimulation$$' -from 1000000 -seeds 300000 -count=1 -v -timeout 3h
 	go test ./internal/e2e/cluster -run '^TestGap' -rounds 50 -strict -count=1 -v -timeout 1h
 	FUZZTIME=60 tools/fuzz.sh

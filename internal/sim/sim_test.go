@@ -3,6 +3,8 @@ package sim
 import (
 	"flag"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,6 +56,13 @@ func TestSimulation(t *testing.T) {
 	if len(bad) > 0 {
 		t.Errorf("%d of %d histories are bad: seeds %v", len(bad), *seeds, bad[:min(len(bad), 20)])
 	}
+}
+
+// TestMain lets the garbage lie for longer: a history makes little of it, and
+// twenty thousand are to be over in three minutes.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800)
+	os.Exit(m.Run())
 }
 
 // campaign plays histories on all processors and returns the seeds that are bad.
