@@ -113,8 +113,14 @@ func pair(t *testing.T, change func(*replica.Config)) (nodes [2]*node.Node, cabl
 		running.Go(func() { n.Run(ctx) })
 		running.Go(func() { cables[i].carry(ctx, n, nodes[1-i]) })
 	}
+	for _, c := range cables { // no end hears anything before its own link is up
+		c.hold(true)
+	}
 	for i, n := range nodes {
 		n.Step(replica.LinkUp{Link: 1, Dialled: i == 1})
+	}
+	for _, c := range cables {
+		c.hold(false)
 	}
 	time.Sleep(time.Second)
 	synctest.Wait()
