@@ -39,6 +39,7 @@ func (f *Filter) hasTraffic() bool { return f.Traffic && (f.has(NoticeGrant) || 
 // Batch is what a subscription has to tell.
 type Batch struct {
 	Notices []Notice
+	Seq     uint64 // as far as the feed was looked at
 	Skipped uint64 // grants and releases that were left out since the last batch: too many in a second
 
 	// GapTo, where it is not 0: of the notices from GapFrom to GapTo, some are lost,
@@ -161,7 +162,7 @@ func (s *Subscription) take() (b Batch, changed <-chan struct{}) {
 		}
 		return true
 	})
-	s.seen = end
+	s.seen, b.Seq = end, end
 	if s.prefix != nil {
 		b.Skipped = s.prefix.budget.skipped - s.skipped
 		s.skipped = s.prefix.budget.skipped

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"holdfast/internal/node"
 )
 
 // Identity is who a request's secret belongs to.
@@ -54,14 +56,15 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		given := secret(r)
 		id, ok := s.cfg.Authenticate(given)
 		if given == "" || !ok {
-			s.denied(w, r, given != "")
+			s.send(w, r, s.denial(r, given != ""))
 			return
 		}
 		next.ServeHTTP(w, withIdentity(r, id))
 	})
 }
 
-func (s *Server) denied(w http.ResponseWriter, r *http.Request, tried bool) {
+// denial makes the answer for a request without an auth token, or with a wrong one.
+func (s *Server) denial(r *http.Request, tried bool) *answer {
 	// Nothing tells a request that a redirect has led here, so this says what may have become of its token on the way.
 	detail := "this node asks for an auth token: send it in the header X-Holdfast-Auth, which survives a redirect, " +
 		"or as Authorization: Bearer, which many clients drop when one changes the port"
@@ -69,10 +72,11 @@ func (s *Server) denied(w http.ResponseWriter, r *http.Request, tried bool) {
 		detail = "the auth token is not one of this node's"
 		s.logDenied(r)
 	}
-	s.send(w, r, fail(codeUnauthenticated, detail).with("WWW-Authenticate", `Bearer realm="holdfast"`))
+	return fail(codeUnauthenticated, detail).with("WWW-Authenticate", `Bearer realm="holdfast"`)
 }
 
 func (s *Server) logDenied(r *http.Request) {
+	s.node.Note(node.Notice{Type: node.NoticeAuth, From: s.remote(r), Text: "an auth token was refused at " + r.URL.Path})
 	if skipped, ok := s.authLog.allow(time.Now()); ok {
 		s.log.Warn("authentication failed", "event", "auth", "remote", s.remote(r), "path", r.URL.Path, "skipped", skipped)
 	}

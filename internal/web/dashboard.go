@@ -31,7 +31,7 @@ func (s *Server) dashboard(r chi.Router) {
 		return s.ask(r.Context(), s.source(r, ""), c)
 	}
 	if cfg.Audit == nil {
-		cfg.Audit = s.audit
+		cfg.Audit = s.auditPage
 	}
 	pages := ui.New(cfg)
 	get(r, "/static/{name}", func(w http.ResponseWriter, r *http.Request) {
@@ -77,13 +77,7 @@ func (s *Server) activeURL(r *http.Request) string {
 	return targets[at].Scheme + "://" + targets[at].Host
 }
 
-// audit writes down what an operator did through the dashboard, in the feed and
-// in the log.
-func (s *Server) audit(r *http.Request, a ui.Action) {
-	s.node.Note(node.Notice{
-		Type: node.NoticeOperator, Action: a.Kind, Key: a.Key, Token: a.Token, Who: identity(r).Name, From: s.remote(r),
-		Why: a.Reason, Result: a.Result.String(),
-	})
-	s.log.Info("operator", "event", a.Kind, "key", a.Key, "token", uint64(a.Token), "reason", a.Reason,
-		"result", a.Result.String(), "remote", s.remote(r), "identity", identity(r).Name)
+// auditPage is audit for what an operator did on a page.
+func (s *Server) auditPage(r *http.Request, a ui.Action) {
+	s.audit(r, node.Notice{Action: a.Kind, Key: a.Key, Token: a.Token, Why: a.Reason, Result: a.Result.String()})
 }

@@ -4,6 +4,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"holdfast/internal/node"
 )
 
 // listener asks Config.Admit about each connection.
@@ -39,6 +41,7 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 func (s *Server) logFull(remote string) {
+	s.node.Note(node.Notice{Type: node.NoticeLimit, From: remote, Text: "limit-connections"})
 	if skipped, ok := s.admitLog.allow(time.Now()); ok {
 		s.log.Warn("connection refused: HOLDFAST_MAX_CONNECTIONS or HOLDFAST_MAX_CONNECTIONS_PER_ADDRESS is reached",
 			"event", "limit", "remote", remote, "skipped", skipped)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"holdfast/internal/locks"
 )
 
 // pipes is a listener whose connections are net.Pipes, so that a whole HTTP
@@ -51,9 +53,11 @@ type port struct {
 	served chan error
 }
 
-func newPort(t *testing.T, cfg Config) *port {
+func newPort(t *testing.T, cfg Config) *port { return newPortOf(t, cfg, nil) }
+
+func newPortOf(t *testing.T, cfg Config, table func(*locks.Config)) *port {
 	toTokenTime()
-	p := &port{t: t, server: newServer(t, cfg, nil), ln: newPipes(), served: make(chan error, 1)}
+	p := &port{t: t, server: newServer(t, cfg, table), ln: newPipes(), served: make(chan error, 1)}
 	p.server.http.Handler = contract.Handler(t, p.server.Handler())
 	time.Sleep(time.Millisecond)
 	go func() { p.served <- p.server.Serve(p.ln) }()

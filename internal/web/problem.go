@@ -69,6 +69,7 @@ const (
 	codeForeignOrigin   = "foreign-origin"
 	codeNotFound        = "not-found"
 	codeMethod          = "method-not-allowed"
+	codeUpgrade         = "upgrade-required"
 	codeTooLarge        = "too-large"
 	codeUnsupportedType = "unsupported-type"
 	codeUnknownHost     = "unknown-host"
@@ -114,6 +115,9 @@ var problems = map[string]problemKind{
 	codeMethod: {http.StatusMethodNotAllowed, "Method not allowed",
 		"This path exists, but not for this method.",
 		"The Allow header says which methods it has. Whatever changes something is a POST."},
+	codeUpgrade: {http.StatusUpgradeRequired, "Upgrade required",
+		"This path is a WebSocket, and the request does not ask for one, or for another version.",
+		"Connect with a WebSocket client, to ws:// or wss://. A proxy on the way must pass the headers Connection and Upgrade on."},
 	codeTooLarge: {http.StatusRequestEntityTooLarge, "Body too large",
 		"A request body may have 65,536 bytes.",
 		"No valid request of this API comes near that."},

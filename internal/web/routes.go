@@ -24,7 +24,12 @@ func (s *Server) routes() http.Handler {
 		r.Use(s.authenticate)
 		get(r, "/v1/node", handle(s, nothing, s.nodeView))
 		get(r, "/v1/cluster", handle(s, nothing, s.clusterView))
-		r.With(s.onlyOperators, s.onlyActive).Post("/v1/admin/handoff", handle(s, handoffSchema, s.handoff))
+		r.Group(func(r chi.Router) {
+			r.Use(s.onlyOperators, s.onlyActive)
+			r.Post("/v1/admin/handoff", handle(s, handoffSchema, s.handoff))
+			r.Post("/v1/admin/force-release", handle(s, forceSchema, s.forceRelease))
+			r.Post("/v1/admin/remove-waiter", handle(s, removeSchema, s.removeWaiter))
+		})
 		r.Group(func(r chi.Router) {
 			r.Use(s.onlyActive)
 			r.Post("/v1/acquire", s.acquire)
@@ -49,6 +54,7 @@ func (s *Server) public(r chi.Router) {
 	get(r, "/active", handle(s, healthSchema, s.health(inRole(node.Active))))
 	get(r, "/standby", handle(s, healthSchema, s.health(inRole(node.Standby))))
 	get(r, "/v1/version", handle(s, nothing, s.version))
+	get(r, "/v1/ws", s.webSocket) // it authenticates itself: browsers can't set headers
 	get(r, "/v1/openapi.json", s.openAPI)
 	get(r, "/problems/{code}", s.problemPage)
 }

@@ -98,6 +98,8 @@ type Server struct {
 	admitLog throttle
 	reserve  reserve
 	fresh    fresh
+	sockets  sockets
+	stats    sampler
 
 	polls    context.Context // ends when long polls are to
 	endPolls context.CancelFunc
@@ -175,10 +177,11 @@ func (s *Server) Serve(ln net.Listener) error {
 func (s *Server) EndPolls() { s.endPolls() }
 
 // Shutdown ends the long polls, stops accepting and waits until every request
-// is answered. When ctx ends first it cuts off what is left and returns ctx's error.
+// is answered; then it ends the WebSockets. When ctx ends first it cuts off what is left and returns ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.EndPolls()
 	err := s.http.Shutdown(ctx)
+	s.sockets.shutdown(ctx)
 	if err != nil {
 		s.http.Close()
 	}

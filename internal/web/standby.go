@@ -85,14 +85,9 @@ func (s *Server) redirect(r *http.Request, at node.ActiveNode) *answer {
 	if _, forwarded := forwardedFrom(r); forwarded {
 		return noActive("this node is not the active, though another took it for that: repeat the request")
 	}
-	targets := s.targets(r, at)
-	if len(targets) == 0 {
+	target := s.reachable(r, at)
+	if target == nil {
 		return noActive(unknownActive(at))
-	}
-	// Of several, the one by which the client reaches this machine, or this network.
-	target := targets[0]
-	if i := slices.IndexFunc(targets, func(u *url.URL) bool { return sameHost(u.Hostname(), hostName(r.Host)) }); i >= 0 {
-		target = targets[i]
 	}
 	location := target.Scheme + "://" + target.Host + r.URL.RequestURI()
 	return (&answer{
@@ -100,6 +95,19 @@ func (s *Server) redirect(r *http.Request, at node.ActiveNode) *answer {
 		body:   movedBody{"moved", at.Name, location},
 		plain:  fmt.Sprintf("the active is %s: follow the Location header (curl does with -L)", at.Name),
 	}).with("Location", location)
+}
+
+// reachable is where r's client should go: of several addresses, the one by which
+// it reaches this machine, or this network. Nil: none is known.
+func (s *Server) reachable(r *http.Request, at node.ActiveNode) *url.URL {
+	targets := s.targets(r, at)
+	if len(targets) == 0 {
+		return nil
+	}
+	if i := slices.IndexFunc(targets, func(u *url.URL) bool { return sameHost(u.Hostname(), hostName(r.Host)) }); i >= 0 {
+		return targets[i]
+	}
+	return targets[0]
 }
 
 func noActive(detail string) *answer { return fail(codeNoActive, detail).with("Retry-After", "1") }

@@ -89,6 +89,15 @@ func parseKey(v value) (string, error) {
 func parseLabel(v value) (string, error)  { return parseLine(v, maxLabelBytes) }
 func parseFilter(v value) (string, error) { return parseLine(v, locks.MaxKeyLength) }
 
+// parseReason takes what people should know of it later.
+func parseReason(v value) (string, error) {
+	s, err := parseLabel(v)
+	if err == nil && strings.TrimSpace(s) == "" {
+		err = errors.New("is empty")
+	}
+	return s, err
+}
+
 func parseBool(v value) (bool, error) {
 	if v.kind == kindText || v.kind == kindBool || v.kind == kindNumber {
 		switch v.text {

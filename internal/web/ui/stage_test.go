@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"holdfast/internal/locks"
 	"holdfast/internal/node"
 	"holdfast/internal/web"
@@ -112,7 +110,7 @@ func newStage(t testing.TB, change func(*web.Config)) *stage {
 		t.Fatal(err)
 	}
 	s := &stage{node: n, tokens: map[string]locks.Token{}}
-	port := httptest.NewServer(s.cuttable(s.withSocket(server.Handler())))
+	port := httptest.NewServer(s.cuttable(s.withoutSocket(server.Handler())))
 	s.url = port.URL
 	t.Cleanup(func() { port.Close(); cancel(); <-ended })
 	s.first = n.Open(locks.Origin{Owner: "build-7.example/412", Remote: "10.0.3.17:50122", Transport: "native", Identity: ""}, sink{s.tokens})
@@ -157,34 +155,14 @@ func (s *stage) furnish() {
 	}
 }
 
-// withSocket stands in for /v1/ws with what the pages need of it: a push a second.
-func (s *stage) withSocket(next http.Handler) http.Handler {
+// withoutSocket hides /v1/ws while the stage is deaf, as a proxy does that knows no WebSockets.
+func (s *stage) withoutSocket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1/ws" || s.deaf {
-			next.ServeHTTP(w, r)
+		if r.URL.Path == "/v1/ws" && s.deaf {
+			http.NotFound(w, r)
 			return
 		}
-		c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"holdfast.v1"}})
-		if err != nil {
-			return
-		}
-		defer c.CloseNow()
-		if _, hello, err := c.Read(r.Context()); err != nil || string(hello) != `{"op":"watch"}` {
-			return
-		}
-		ctx := c.CloseRead(r.Context())
-		every := time.NewTicker(500 * time.Millisecond)
-		defer every.Stop()
-		for {
-			select {
-			case <-every.C:
-				if c.Write(ctx, websocket.MessageText, []byte(`{"push":"stats"}`)) != nil {
-					return
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -72,7 +72,7 @@ func (c *Contract) Check(x *Exchange) error {
 	if op != nil && x.Status < 300 {
 		errs = append(errs, checkRequest(x, op))
 	}
-	if x.Method != http.MethodHead {
+	if x.Method != http.MethodHead && x.Status != http.StatusSwitchingProtocols {
 		errs = append(errs, checkBody(x, response))
 	}
 	if err := errors.Join(errs...); err != nil {
