@@ -66,6 +66,7 @@ var inTests = map[string][]string{
 	"cmd/holdfast":        {"client/holdfasttest"},
 	"client":              {"client/holdfasttest"},
 	"client/holdfasttest": {"client"},
+	"internal/e2e":        {"internal/replica", "internal/replica/link"},
 }
 
 func TestImports(t *testing.T) {
