@@ -256,14 +256,14 @@ type fields struct {
 func (f *fields) read(ev *locks.Event) (known bool) {
 	switch ev.Kind {
 	case locks.EventEpoch:
-		ev.Token = locks.Token(f.number())
+		ev.Token = f.token()
 	case locks.EventGrant:
-		ev.Token, ev.Lease, ev.Slots = locks.Token(f.number()), f.span(), f.small()
+		ev.Token, ev.Lease, ev.Slots = f.token(), f.span(), f.small()
 		f.ticket(&ev.Ticket)
 	case locks.EventExtend:
-		ev.Token, ev.Lease = locks.Token(f.number()), f.span()
+		ev.Token, ev.Lease = f.token(), f.span()
 	case locks.EventEnd:
-		ev.Token, ev.Reason = locks.Token(f.number()), f.reason()
+		ev.Token, ev.Reason = f.token(), f.reason()
 	case locks.EventEnqueue:
 		ev.Lease, ev.Wait, ev.Slots = f.span(), f.span(), f.small()
 		f.ticket(&ev.Ticket)
@@ -271,7 +271,7 @@ func (f *fields) read(ev *locks.Event) (known bool) {
 		f.ticket(&ev.Ticket)
 		ev.Reason = f.reason()
 	case locks.EventEnded:
-		ev.Token, ev.Index = locks.Token(f.number()), f.number()
+		ev.Token, ev.Index = f.token(), f.number()
 	case locks.EventClear, locks.EventTrim:
 		ev.Index = f.number()
 	case locks.EventReset:
@@ -317,6 +317,13 @@ func (f *fields) number() uint64 {
 	}
 	f.b = f.b[size:]
 	return n
+}
+
+// token reads a token. One that no clock has come to is no token.
+func (f *fields) token() locks.Token {
+	n := f.number()
+	f.short = f.short || n >= replica.MaxHeard
+	return locks.Token(n)
 }
 
 func (f *fields) text() []byte {

@@ -27,7 +27,7 @@ func randomEvent(r *rand.Rand, keys []string, origins []*locks.Origin) locks.Eve
 		}
 		return t
 	}
-	token := locks.Token(r.Uint64N(1 << 53))
+	token := locks.Token(r.Uint64N(replica.MaxHeard))
 	if hasKey(ev.Kind) {
 		ev.Key = []byte(keys[r.IntN(len(keys))])
 	}

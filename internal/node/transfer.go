@@ -29,7 +29,17 @@ func (n *Node) stashLocked(now locks.Time, a replica.StashOffer) {
 	if n.stash[a.Peer] == nil {
 		n.stash[a.Peer] = locks.New(n.cfg.Table)
 	}
+	if t := n.stash[a.Peer]; overfull(t.Stats(), &n.cfg.Table) {
+		return // what is here is merged; the rest was more than any node with these limits can have
+	}
 	n.applyLocked(now, n.stash[a.Peer], a.Run)
+}
+
+// overfull says whether a table has far more in it than limits allow: a peer
+// that offers without end must not fill the memory. Twice, as a merge may have
+// made more of it than the limits on new requests.
+func overfull(st locks.Stats, limits *locks.Config) bool {
+	return st.Keys > 2*limits.MaxKeys || st.KeyBytes > 2*limits.MaxKeyBytes || st.Waiters > 2*limits.MaxWaiters
 }
 
 // takeStash returns what a peer has offered.

@@ -50,7 +50,7 @@ func fill(v reflect.Value, r *rand.Rand) {
 	case reflect.Uint16:
 		v.SetUint(r.Uint64N(1 << 16))
 	case reflect.Uint64:
-		v.SetUint(r.Uint64N(1 << 53))
+		v.SetUint(r.Uint64N(MaxHeard))
 	default:
 		panic("no value for " + v.Type().String())
 	}
@@ -82,7 +82,7 @@ func sample(k Kind, seed uint64) Message {
 		*l = l.succeed(Position{}) // in order
 		sorted := Lineage{}
 		for i := range 3 {
-			sorted = sorted.with(Reign{Epoch(r.Uint64N(1 << 53)), Seq(i), Seq(i)})
+			sorted = sorted.with(Reign{Epoch(r.Uint64N(MaxHeard)), Seq(i), Seq(i)})
 		}
 		*l = sorted
 	}

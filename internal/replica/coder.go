@@ -105,14 +105,22 @@ func (c *coder) rank(v *Rank) {
 }
 
 // number53 is a number below 2^53, as tokens are until 2043 and counts of
-// events for longer: whatever a peer sends, there is room above it.
+// events for longer. Of a peer less is believed: what comes of it here, higher
+// tokens and more events, has room above it, nineteen hours' worth by the clock.
 func number53[T ~uint64](c *coder, v *T) {
 	number(c, v)
-	if *v >= 1<<53 {
+	bound := T(1 << 53)
+	if c.reading {
+		bound = MaxHeard
+	}
+	if *v >= bound {
 		c.fail(errBound)
 		*v = 0
 	}
 }
+
+// MaxHeard bounds the tokens and the numbers of events that are taken from other nodes.
+const MaxHeard = 1<<53 - 1<<40
 
 func (c *coder) position(p *Position) {
 	number53(c, &p.Epoch)

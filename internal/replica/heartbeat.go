@@ -22,9 +22,12 @@ func (m *Machine) heartbeat(r Rank, h *Heartbeat) {
 	if h.Role != p.said.Role {
 		p.roleAt = m.now
 	}
+	if int(h.Active) >= len(m.cfg.Names) {
+		h.Active = Nobody // of a longer list: this node can't go there
+	}
 	p.said, p.saidAt = *h, m.now
 	p.owed = p.owed || h.Ask
-	m.hear(h.Highest)
+	m.hear(max(h.Highest, Token(h.Position.Epoch))) // a reign that is to be above that epoch must know its token
 	if h.Role == Active {
 		m.damping.learn(m.now, h.TakeBacks)
 	}

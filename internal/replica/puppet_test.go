@@ -808,3 +808,13 @@ func BenchmarkEvents(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(16*b.N), "ns/event")
 }
+
+// A joining node of a longer list hears an active that this node cannot know.
+func TestActiveOfNoRank(t *testing.T) {
+	p := newPuppet(t, 1, nil)
+	p.peer(2, Heartbeat{Role: Joining, Active: 7, ActiveEpoch: 5})
+	p.run(100 * time.Millisecond)
+	if r, _ := p.m.Pointer(); r > 2 {
+		t.Errorf("sends clients to node %d of 3", r)
+	}
+}

@@ -58,8 +58,9 @@ func (m *Machine) wasRefused(l *link, msg *Refuse) {
 		r = msg.From
 	}
 	m.countRefusal(r, msg.Code, "by the peer: "+msg.Code.String()+": "+msg.Text)
+	carried := r != Nobody && m.peers[r].link == l.id && m.peers[r].everHeard && m.peers[r].heard >= m.peers[r].since
 	m.closeLink(l.id, "refused by the peer")
-	if msg.Code == RefusedDuplicate {
+	if msg.Code == RefusedDuplicate && !carried { // on a link that carried something this process was known already
 		m.exit(true, msg.Text)
 	}
 }
