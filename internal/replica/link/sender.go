@@ -63,7 +63,8 @@ func (c *conn) send() {
 
 // pace spaces out bulk messages that are small: under load the events of a
 // moment then travel together, for a tenth of the system calls on both sides. What
-// comes after a pause goes at once, and so does what is more than one piece.
+// comes after a pause goes at once, and so does what follows a large one, such as
+// the pieces of a snapshot.
 type pace struct {
 	next  time.Time // not before; zero: at once
 	timer *time.Timer
@@ -72,7 +73,7 @@ type pace struct {
 // sent notes that a message of so many bytes was taken.
 func (p *pace) sent(bytes int) {
 	p.next = time.Time{}
-	if bytes < pieceBytes {
+	if bytes < pieceBytes/4 {
 		p.next = time.Now()
 	}
 }
