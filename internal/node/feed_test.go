@@ -206,5 +206,8 @@ func TestNoticeTypesHaveNames(t *testing.T) {
 			t.Errorf("type %d is called %q", one, one)
 		}
 		seen[one.String()] = true
+		if found, ok := node.NoticeTypeOf(one.String()); !ok || found != one {
+			t.Errorf("%v is found as %v", one, found)
+		}
 	}
 }

@@ -148,7 +148,8 @@ func (r *wsRun) step(lines []string) string {
 	case "stop":
 		r.port.server.sockets.end(wsStops)
 	case "note":
-		r.port.server.node.Note(node.Notice{Type: typesByName[name], Text: text})
+		kind, _ := node.NoticeTypeOf(name)
+		r.port.server.node.Note(node.Notice{Type: kind, Text: text})
 	case "look":
 		return r.look(rest)
 	default:
