@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -335,6 +340,56 @@ func TestEveryCodeHasAWebSocketAnswer(t *testing.T) {
 		}
 		if a.ID != 7 || !known || a.Status == "error" && (a.Code == "" || a.Code == codeInternal || a.Detail == "") {
 			t.Errorf("%v: %s", code, wsText(a))
+		}
+	}
+}
+
+// Pings without end from a client that does not read its pongs end in time.
+func TestWebSocketPingFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPort(t, Config{})
+		defer p.shutdown()
+		ws, nc := dialSocket(t, p.pipe, nil)
+		defer ws.CloseNow()
+		begin := time.Now()
+		ping := []byte{0x89, 0x80, 0, 0, 0, 0} // final, masked, empty
+		for err := error(nil); err == nil; {
+			_, err = nc.Write(ping)
+		}
+		synctest.Wait()
+		if took := time.Since(begin); took > wsEndTimeout || len(p.server.sockets.all) != 0 {
+			t.Errorf("after %v there are %d sockets", took, len(p.server.sockets.all))
+		}
+	})
+}
+
+// The page for users has every op, field, type of event and close code.
+func TestWebSocketPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/websocket.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := slices.Concat([]string{"hello", "stats", "1012"}, slices.Collect(maps.Keys(wsOps)), wsAcquireSchema.names(), wsWatchSchema.names(),
+		wsHelloSchema.names(), wsCancelSchema.names(), releaseSchema.names(), extendSchema.names())
+	for _, kind := range node.NoticeTypes() {
+		words = append(words, kind.String())
+	}
+	for _, e := range wsEndings {
+		if e.code != 0 {
+			words = append(words, fmt.Sprint(int(e.code)))
+		}
+	}
+	for _, word := range words {
+		if !regexp.MustCompile("(`|\\| |, )" + word + "(`|,| \\|)").Match(page) {
+			t.Errorf("%q is missing", word)
+		}
+	}
+	for _, body := range []any{statsPush{}, wsEventPush{}, wsLostPush{}, wsContendedPush{}, wsPositionPush{}, wsMovedPush{}, wsGapPush{}} {
+		for i := range reflect.TypeOf(body).NumField() {
+			name, _, _ := strings.Cut(reflect.TypeOf(body).Field(i).Tag.Get("json"), ",")
+			if !regexp.MustCompile("[`\"]" + name + "[`\"]").Match(page) {
+				t.Errorf("%T: %q is missing", body, name)
+			}
 		}
 	}
 }
