@@ -137,7 +137,7 @@ func (r *wsRun) step(lines []string) string {
 		at := node.ActiveNode{Name: name, Native: name + ":7620", HTTP: strings.Fields(text)}
 		r.port.server.active = func() node.ActiveNode { return at }
 	case "demote":
-		for c := range r.port.server.sockets.all {
+		for _, c := range r.port.sockets() {
 			if c.sess != nil {
 				c.Push(&locks.Reply{Code: locks.Moved})
 				c.Flush()

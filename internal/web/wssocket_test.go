@@ -70,6 +70,13 @@ func hear(ws *websocket.Conn, want string) (heard []string, err error) {
 	}
 }
 
+func (p *port) sockets() []*socket {
+	v := &p.server.sockets
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Collect(maps.Keys(v.all))
+}
+
 func (p *port) holders(key string) int {
 	v, _, _ := p.server.node.View([]byte(key), 10, 10)
 	return v.HoldersTotal
@@ -125,7 +132,7 @@ func TestWebSocketTooSlow(t *testing.T) {
 					time.Sleep(wsEndTimeout)
 				}
 				synctest.Wait()
-				if len(p.server.sockets.all) != 0 {
+				if len(p.sockets()) != 0 {
 					t.Error("the socket is still there")
 				}
 				// The grant was on the way when reading began again, or never got there.
@@ -138,7 +145,7 @@ func TestWebSocketTooSlow(t *testing.T) {
 }
 
 func (p *port) socketEnding() wsEnding {
-	for c := range p.server.sockets.all {
+	for _, c := range p.sockets() {
 		return c.ending()
 	}
 	return wsGone
@@ -357,8 +364,8 @@ func TestWebSocketPingFlood(t *testing.T) {
 			_, err = nc.Write(ping)
 		}
 		synctest.Wait()
-		if took := time.Since(begin); took > wsEndTimeout || len(p.server.sockets.all) != 0 {
-			t.Errorf("after %v there are %d sockets", took, len(p.server.sockets.all))
+		if took := time.Since(begin); took > wsEndTimeout || len(p.sockets()) != 0 {
+			t.Errorf("after %v there are %d sockets", took, len(p.sockets()))
 		}
 	})
 }
