@@ -89,7 +89,9 @@ func (c *socket) Push(r *locks.Reply) {
 	case r.Op == locks.OpCancel:
 		item.text = c.cancelledLocked(r)
 	case r.Op == locks.OpAcquire && r.Code == locks.Queued:
-		item.text = c.queuedLocked(r)
+		if item.text = c.queuedLocked(r); item.text == nil {
+			return
+		}
 	case r.Op == locks.OpAcquire:
 		p := c.pending[r.Ref]
 		item.late = p != nil && p.queued

@@ -400,3 +400,54 @@ func TestWebSocketPage(t *testing.T) {
 		}
 	}
 }
+
+// Answers that fall due together do not cut a client off that can't read so
+// fast, and neither do the places it is told: they are left out.
+func TestWebSocketManyLateAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPort(t, Config{})
+		defer p.shutdown()
+		s := p.server.node.Open(locks.Origin{}, make(watcher, 10))
+		defer s.Close()
+		s.Do([]locks.Command{{Op: locks.OpAcquire, Ref: 1, Key: []byte("k")}})
+		ws, _ := dialSocket(t, p.pipe, nil)
+		defer ws.CloseNow()
+		const many = 2 * wsOutputLimit / wsOverhead
+		for i := range many {
+			tell(t, ws, `{"op":"acquire","id":%d,"key":"k","wait":1}`, i+1)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if why := p.socketEnding(); why != wsGoesOn {
+			t.Fatalf("ending %v", why)
+		}
+		answers, places := 0, 0
+		for answers < many {
+			_, text, err := ws.Read(t.Context())
+			if err != nil {
+				t.Fatalf("after %d answers: %v", answers, err)
+			}
+			if strings.Contains(string(text), "not-granted") {
+				answers++
+			} else {
+				places++
+			}
+		}
+		if places == 0 || places > wsOutputLimit/2/wsOverhead {
+			t.Errorf("%d places were told", places)
+		}
+	})
+}
+
+// What is not answered is bounded; late answers that are not read count.
+func TestWebSocketPendingBound(t *testing.T) {
+	c := &socket{pending: map[uint64]*wsPending{}}
+	c.out.late = wsMaxPending - 1
+	if err := c.expect(1, "k"); err != nil {
+		t.Error(err)
+	}
+	var refusal *refusedError
+	if err := c.expect(2, "k"); !errors.As(err, &refusal) || refusal.answer.body.(*problem).Limit != "pending" {
+		t.Errorf("refused with %v", err)
+	}
+}

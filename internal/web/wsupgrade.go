@@ -19,6 +19,9 @@ const wsProtocol = "holdfast.v1"
 // webSocket serves /v1/ws for as long as the connection lasts.
 func (s *Server) webSocket(w http.ResponseWriter, r *http.Request) {
 	id, refusal := s.admitSocket(r)
+	if refusal == nil && s.sockets.ended() {
+		refusal = stopping()
+	}
 	if refusal != nil {
 		s.send(w, r, refusal)
 		return
