@@ -3,7 +3,6 @@ package web
 import (
 	"bufio"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -127,9 +126,6 @@ type hijack struct {
 // Hijack is http.Hijacker's.
 func (h *hijack) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	nc, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
-	if errors.Is(err, http.ErrNotSupported) {
-		err = fmt.Errorf("take over the connection: %w", err)
-	}
 	h.conn = nc
 	return nc, rw, err
 }
