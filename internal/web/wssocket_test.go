@@ -11,7 +11,10 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -449,5 +452,53 @@ func TestWebSocketPendingBound(t *testing.T) {
 	var refusal *refusedError
 	if err := c.expect(2, "k"); !errors.As(err, &refusal) || refusal.answer.body.(*problem).Limit != "pending" {
 		t.Errorf("refused with %v", err)
+	}
+}
+
+// Clients on real sockets take turns: one at a time, with rising tokens.
+func TestWebSocketTakeTurns(t *testing.T) {
+	const clients, turns = 8, 50
+	p := newTCP(t)
+	var inside atomic.Int32
+	var last atomic.Uint64
+	turn := func(ws *websocket.Conn, id int) error {
+		if err := ws.Write(t.Context(), websocket.MessageText, fmt.Appendf(nil, `{"op":"acquire","id":%d,"key":"k","wait":60}`, id)); err != nil {
+			return err
+		}
+		heard, err := hear(ws, `"status"`)
+		if err != nil {
+			return err
+		}
+		granted := tokenTold.FindStringSubmatch(heard[len(heard)-1])
+		if granted == nil || inside.Add(1) != 1 {
+			return fmt.Errorf("answered %q, while %d were inside", heard, inside.Load())
+		}
+		token, _ := strconv.ParseUint(granted[1], 10, 64)
+		if was := last.Swap(token); was >= token {
+			return fmt.Errorf("token %d after %d", token, was)
+		}
+		inside.Add(-1)
+		if err := ws.Write(t.Context(), websocket.MessageText, fmt.Appendf(nil, `{"op":"release","id":%d,"key":"k","token":%s}`, id, granted[1])); err != nil {
+			return err
+		}
+		_, err = hear(ws, `"released"`)
+		return err
+	}
+	var all sync.WaitGroup
+	for range clients {
+		ws, _ := dialSocket(t, func() (net.Conn, error) { return net.Dial("tcp", p.addr) }, nil)
+		all.Go(func() {
+			defer ws.Close(websocket.StatusNormalClosure, "")
+			for i := range turns {
+				if err := turn(ws, i+1); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if v, _, _ := p.server.node.View([]byte("k"), 1, 1); v.HoldersTotal+v.WaitersTotal != 0 {
+		t.Errorf("%d hold and %d wait at the end", v.HoldersTotal, v.WaitersTotal)
 	}
 }
