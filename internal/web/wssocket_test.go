@@ -444,8 +444,8 @@ func TestWebSocketManyLateAnswers(t *testing.T) {
 
 // What is not answered is bounded; late answers that are not read count.
 func TestWebSocketPendingBound(t *testing.T) {
-	c := &socket{pending: map[uint64]*wsPending{}}
-	c.out.late = wsMaxPending - 1
+	c := &socket{srv: newServer(t, Config{MaxPending: 10}, nil), pending: map[uint64]*wsPending{}}
+	c.out.late = 9
 	if err := c.expect(1, "k"); err != nil {
 		t.Error(err)
 	}

@@ -124,7 +124,7 @@ func (c *socket) cancelledLocked(r *locks.Reply) []byte {
 func (c *socket) queuedLocked(r *locks.Reply) []byte {
 	p := c.pending[r.Ref]
 	p.queued = true
-	if c.out.bytes > wsOutputLimit/2 {
+	if c.laggingLocked() {
 		return nil
 	}
 	p.place = r.Position
