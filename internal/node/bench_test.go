@@ -62,3 +62,32 @@ func BenchmarkDo(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkDoWatched is BenchmarkDo for a node of its own whose every grant and
+// release is watched, by two hundred who have stopped reading.
+func BenchmarkDoWatched(b *testing.B) {
+	for _, watchers := range []int{0, 1, 200} {
+		b.Run(fmt.Sprint(watchers), func(b *testing.B) {
+			n, err := node.New(node.Config{Name: "n1", Table: locks.DefaultConfig()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for range watchers {
+				sub, err := n.Feed().Subscribe(node.Filter{Traffic: true})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer sub.Close()
+			}
+			var token locks.Token
+			s := n.Open(locks.Origin{}, sinkFunc(func(r *locks.Reply) { token = r.Token }))
+			defer s.Close()
+			key := []byte("bench/key")
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Do([]locks.Command{{Op: locks.OpAcquire, Ref: 1, Key: key, Lease: time.Minute}})
+				s.Do([]locks.Command{{Op: locks.OpRelease, Ref: 1, Key: key, Token: token}})
+			}
+		})
+	}
+}

@@ -52,6 +52,16 @@ func NoticeTypes() []NoticeType {
 	return all
 }
 
+// NoticeTypeOf returns the type of that name.
+func NoticeTypeOf(name string) (t NoticeType, known bool) {
+	for t = NoticeRole; t < numNoticeTypes; t++ {
+		if noticeNames[t] == name {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
 // Notice is something that happened, for people who look. Which fields are set
 // depends on the type; the zero value of a field says nothing.
 type Notice struct {

@@ -33,9 +33,6 @@ func (f *Filter) has(t NoticeType) bool {
 	return len(f.Types) == 0
 }
 
-// hasTraffic says whether grants or releases are asked for at all.
-func (f *Filter) hasTraffic() bool { return f.Traffic && (f.has(NoticeGrant) || f.has(NoticeRelease)) }
-
 // Batch is what a subscription has to tell.
 type Batch struct {
 	Notices []Notice
@@ -53,12 +50,14 @@ func (b *Batch) empty() bool { return len(b.Notices) == 0 && b.Skipped == 0 && b
 // goroutine at a time, but for Close.
 type Subscription struct {
 	// Static after construction.
-	feed   *Feed
-	filter Filter
+	feed    *Feed
+	filter  Filter
+	shelves [numShelves]bool // those that the filter takes from
 
 	// Guarded by feed.mu.
 	prefix  *prefix // nil: no traffic is asked for
 	seen    uint64  // the last notice that was looked at
+	gap     uint64  // as told: up to there some are lost
 	skipped uint64  // of the prefix, as told
 	closed  bool
 
@@ -80,10 +79,14 @@ const (
 // closed. It fails where too many different prefixes are watched already.
 func (f *Feed) Subscribe(filter Filter) (*Subscription, error) {
 	s := &Subscription{feed: f, filter: filter}
+	for _, t := range NoticeTypes() {
+		from := t.shelf()
+		s.shelves[from] = s.shelves[from] || filter.has(t) && (from != ofTraffic || filter.Traffic)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.seen = f.seq
-	if filter.hasTraffic() {
+	if s.shelves[ofTraffic] {
 		p, err := f.watchLocked(filter.Prefix)
 		if err != nil {
 			return nil, err
@@ -93,8 +96,8 @@ func (f *Feed) Subscribe(filter Filter) (*Subscription, error) {
 	return s, nil
 }
 
-// Close ends the subscription: Next returns what is left at most. It may be
-// called twice.
+// Close ends the subscription: Next must not be called any more. It may be called
+// twice.
 func (s *Subscription) Close() {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
@@ -143,14 +146,7 @@ func (s *Subscription) take() (b Batch, changed <-chan struct{}) {
 	f := s.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := range f.shelves {
-		if shelf(i) != ofTraffic || s.prefix != nil {
-			b.GapTo = max(b.GapTo, f.shelves[i].lost)
-		}
-	}
-	if b.GapFrom = s.seen + 1; b.GapTo <= s.seen {
-		b.GapFrom, b.GapTo = 0, 0
-	}
+	b.GapFrom, b.GapTo = s.gapLocked()
 	end, looked := f.seq, 0
 	f.forwardLocked(s.seen, func(one *Notice) bool {
 		if looked++; looked > noticesAtOnce {
@@ -174,6 +170,22 @@ func (s *Subscription) take() (b Batch, changed <-chan struct{}) {
 		f.changed = make(chan struct{})
 	}
 	return b, f.changed
+}
+
+// gapLocked returns between which notices some are lost that nobody told the
+// reader of.
+func (s *Subscription) gapLocked() (from, to uint64) {
+	from = max(s.seen, s.gap) + 1
+	for i := range s.feed.shelves {
+		if s.shelves[i] {
+			to = max(to, s.feed.shelves[i].lost)
+		}
+	}
+	if to < from {
+		return 0, 0
+	}
+	s.gap = to
+	return from, to
 }
 
 // always is what changed is where there is more to look at already.

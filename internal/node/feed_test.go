@@ -139,7 +139,7 @@ func TestFeedGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, func(c *node.Config) { c.Clock = newClock() })
 		n.Note(node.Notice{Type: node.NoticeOperator, Text: "first"})
-		sub := subscribe(t, n, node.Filter{})
+		sub, operators := subscribe(t, n, node.Filter{}), subscribe(t, n, node.Filter{Types: []node.NoticeType{node.NoticeOperator}})
 		for range 50 {
 			for i := range 101 {
 				n.Note(node.Notice{Type: node.NoticeAuth, Text: fmt.Sprint(i)})
@@ -161,10 +161,14 @@ func TestFeedGap(t *testing.T) {
 			}
 			all, last = all+len(b.Notices), b.Notices[len(b.Notices)-1]
 		}
+		n.Note(node.Notice{Type: node.NoticeOperator, Text: "last"})
+		if b := next(t, operators); b.GapTo != 0 || len(b.Notices) != 1 {
+			t.Errorf("who reads of operators alone is told of a gap to %d, and %q", b.GapTo, lines(b.Notices))
+		}
 		if skipped := n.Feed().Since(last.Seq-100, 1)[0].Skipped; skipped != 1 {
 			t.Errorf("the first of a second says that %d were left out, want 1", skipped)
 		}
-		wantLines(t, told(n, node.Filter{Types: []node.NoticeType{node.NoticeRole, node.NoticeOperator}}), "role  single node started", "operator  first")
+		wantLines(t, told(n, node.Filter{Types: []node.NoticeType{node.NoticeRole, node.NoticeOperator}}), "role  single node started", "operator  first", "operator  last")
 	})
 }
 
@@ -206,5 +210,8 @@ func TestNoticeTypesHaveNames(t *testing.T) {
 			t.Errorf("type %d is called %q", one, one)
 		}
 		seen[one.String()] = true
+		if found, ok := node.NoticeTypeOf(one.String()); !ok || found != one {
+			t.Errorf("%v is found as %v", one, found)
+		}
 	}
 }

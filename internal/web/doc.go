@@ -1,5 +1,5 @@
-// Package web is the HTTP port of a node: the JSON API, health, and the document
-// that describes both.
+// Package web is the HTTP port of a node: the JSON API, the WebSocket, health, and
+// the document that describes them.
 //
 // A request passes, in this order:
 //
@@ -16,6 +16,10 @@
 // session is closed before anything is decided about it, so that what the table
 // does afterwards can't pass unseen. What the client then can't receive is given
 // back: at once where nobody knows the attempt's ticket, else after the grace.
+//
+// A WebSocket (ws*.go) has one session for as long as it locks. Its reader takes
+// messages, its writer writes answers from a bounded output, its watch writes
+// events as the client takes them. See socket.
 //
 // Peers come in before all of this (replica.go).
 //

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -57,6 +58,14 @@ type Config struct {
 	// Standby says what a node that is not the active answers where only that can.
 	Standby Standby
 
+	// MaxPending bounds the acquires of one WebSocket that are not answered, or whose
+	// late answer is not read. 0 = 65,536, as in the native protocol.
+	MaxPending int
+
+	// OutputLimit is how many bytes of answers may wait for a WebSocket's client that
+	// does not read them; above it the connection is cut. 0 = 1 MiB.
+	OutputLimit int
+
 	// Secrets returns the cluster secrets: forwarded requests are proved with the
 	// first, and all are believed. It must not block. nil = none.
 	Secrets func() []string
@@ -111,6 +120,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.MaxPending, cfg.OutputLimit = cmp.Or(cfg.MaxPending, wsMaxPending), cmp.Or(cfg.OutputLimit, wsOutputLimit)
 	status := cfg.Node.Status()
 	s := &Server{
 		cfg: cfg, log: cfg.Log, node: cfg.Node, origins: origins,

@@ -24,6 +24,10 @@ type tcpPort struct {
 }
 
 func newTCP(t *testing.T) *tcpPort {
+	return newTCPOn(t, func(ln net.Listener) net.Listener { return ln })
+}
+
+func newTCPOn(t *testing.T, wrap func(net.Listener) net.Listener) *tcpPort {
 	s := newServer(t, Config{}, nil)
 	checked := contract.Handler(t, s.Handler())
 	ended := make(chan struct{}, 1000)
@@ -36,7 +40,7 @@ func newTCP(t *testing.T) *tcpPort {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(ln) }()
+	go func() { served <- s.Serve(wrap(ln)) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

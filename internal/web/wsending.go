@@ -2,7 +2,7 @@ package web
 
 import "github.com/coder/websocket"
 
-// ending is why a WebSocket ends. The zero value means that it goes on.
+// wsEnding is why a WebSocket ends. The zero value means that it goes on.
 type wsEnding uint32
 
 const (

@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -194,31 +195,21 @@ type watchTypes struct {
 	stats   bool
 }
 
-// typesByName has what a watch may name; "stats" besides.
-var typesByName = func() map[string]node.NoticeType {
-	all := map[string]node.NoticeType{}
-	for _, t := range node.NoticeTypes() {
-		all[t.String()] = t
-	}
-	return all
-}()
-
 func parseTypes(v value) (types watchTypes, err error) {
 	if v.kind != kindArray {
 		return types, v.mismatch("a list of strings")
 	}
 	for name := range strings.SplitSeq(v.text, "\n") {
-		t, known := typesByName[name]
+		t, known := node.NoticeTypeOf(name)
 		switch {
+		case slices.Contains(types.notices, t):
+			return types, fmt.Errorf("names %q twice", name)
 		case known:
 			types.notices = append(types.notices, t)
 		case name == "stats":
 			types.stats = true
 		default:
 			return types, fmt.Errorf("%q is no type of events", name[:min(len(name), 64)])
-		}
-		if len(types.notices) > len(typesByName) {
-			return types, errors.New("names a type twice")
 		}
 	}
 	return types, nil

@@ -16,7 +16,7 @@ type wsItem struct {
 	text  []byte // nil: the reply
 	reply locks.Reply
 	at    locks.Time // when the reply was made
-	late  bool       // the answer of an acquire that had to queue: it counts as pending, not towards wsOutputLimit
+	late  bool       // the answer of an acquire that had to queue: it counts as pending, not towards Config.OutputLimit
 }
 
 // wsOverhead is about what a message has besides its key.
@@ -37,14 +37,13 @@ type wsOutput struct {
 	late    int      // of items and writing
 }
 
-// add appends an item and says whether the client keeps up.
-func (o *wsOutput) add(i wsItem) bool {
+// add appends an item.
+func (o *wsOutput) add(i wsItem) {
 	o.items = append(o.items, i)
 	o.bytes += i.size()
 	if i.late {
 		o.late++
 	}
-	return o.bytes <= wsOutputLimit
 }
 
 // begin gives the writer what there is to write.
@@ -84,12 +83,14 @@ func (c *socket) Push(r *locks.Reply) {
 	case r.Code == locks.Moved:
 		c.movedLocked()
 		return
-	case r.Op == 0 && c.out.bytes > wsOutputLimit/2:
-		return // advice is dropped before a client is cut off over it
+	case r.Op == 0 && c.laggingLocked():
+		return
 	case r.Op == locks.OpCancel:
 		item.text = c.cancelledLocked(r)
 	case r.Op == locks.OpAcquire && r.Code == locks.Queued:
-		item.text = c.queuedLocked(r)
+		if item.text = c.queuedLocked(r); item.text == nil {
+			return
+		}
 	case r.Op == locks.OpAcquire:
 		p := c.pending[r.Ref]
 		item.late = p != nil && p.queued
@@ -103,10 +104,14 @@ func (c *socket) Push(r *locks.Reply) {
 }
 
 func (c *socket) addLocked(i wsItem) {
-	if !c.out.add(i) {
+	if c.out.add(i); c.out.bytes > c.srv.cfg.OutputLimit {
 		c.endLocked(wsTooSlow, wsTooSlow.String())
 	}
 }
+
+// laggingLocked says whether the client is so slow that it gets no advice any
+// more: it is not cut off over that.
+func (c *socket) laggingLocked() bool { return c.out.bytes > c.srv.cfg.OutputLimit/2 }
 
 // movedLocked sends the client to another node, once.
 func (c *socket) movedLocked() {

@@ -54,7 +54,7 @@ func (p *placeTimer) tell(c *socket) {
 	defer c.mu.Unlock()
 	for i, id := range p.ids {
 		w, place := c.pending[id], p.places[i]
-		if w == nil || place == 0 || place == w.place || c.out.bytes > wsOutputLimit/2 {
+		if w == nil || place == 0 || place == w.place || c.laggingLocked() {
 			continue // answered meanwhile; no news; advice is dropped
 		}
 		w.place = place

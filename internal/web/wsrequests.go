@@ -142,7 +142,7 @@ func (c *socket) expect(id uint64, key string) error {
 	if c.pending[id] != nil {
 		return &inputError{"id", "is that of an acquire that is not answered yet"}
 	}
-	if len(c.pending)+c.out.late >= wsMaxPending {
+	if len(c.pending)+c.out.late >= c.srv.cfg.MaxPending {
 		return &refusedError{overLimit(key, "pending")}
 	}
 	c.pending[id] = new(wsPending)

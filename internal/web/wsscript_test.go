@@ -137,7 +137,7 @@ func (r *wsRun) step(lines []string) string {
 		at := node.ActiveNode{Name: name, Native: name + ":7620", HTTP: strings.Fields(text)}
 		r.port.server.active = func() node.ActiveNode { return at }
 	case "demote":
-		for c := range r.port.server.sockets.all {
+		for _, c := range r.port.sockets() {
 			if c.sess != nil {
 				c.Push(&locks.Reply{Code: locks.Moved})
 				c.Flush()
@@ -148,7 +148,8 @@ func (r *wsRun) step(lines []string) string {
 	case "stop":
 		r.port.server.sockets.end(wsStops)
 	case "note":
-		r.port.server.node.Note(node.Notice{Type: typesByName[name], Text: text})
+		kind, _ := node.NoticeTypeOf(name)
+		r.port.server.node.Note(node.Notice{Type: kind, Text: text})
 	case "look":
 		return r.look(rest)
 	default:

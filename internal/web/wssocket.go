@@ -23,13 +23,9 @@ const (
 	// write is under way: afterwards the connection is cut.
 	wsEndTimeout = 5 * time.Second
 
-	// wsOutputLimit is how many bytes of answers may wait for a client that does
-	// not read them, as in the native protocol.
+	// Where Config says nothing, as in the native protocol.
 	wsOutputLimit = 1 << 20
-
-	// wsMaxPending bounds the acquires of one socket that are not answered, or
-	// whose late answer is not written.
-	wsMaxPending = 65_536
+	wsMaxPending  = 65_536
 )
 
 // socket is one WebSocket. Its reader is its life: it takes one message after

@@ -27,6 +27,13 @@ func (v *sockets) add(c *socket) bool {
 	return true
 }
 
+// ended says whether none is taken in any more.
+func (v *sockets) ended() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.stopped
+}
+
 func (v *sockets) remove(c *socket) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -3,7 +3,6 @@ package web
 import (
 	"bufio"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -19,6 +18,9 @@ const wsProtocol = "holdfast.v1"
 // webSocket serves /v1/ws for as long as the connection lasts.
 func (s *Server) webSocket(w http.ResponseWriter, r *http.Request) {
 	id, refusal := s.admitSocket(r)
+	if refusal == nil && s.sockets.ended() {
+		refusal = stopping()
+	}
 	if refusal != nil {
 		s.send(w, r, refusal)
 		return
@@ -124,9 +126,6 @@ type hijack struct {
 // Hijack is http.Hijacker's.
 func (h *hijack) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	nc, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
-	if errors.Is(err, http.ErrNotSupported) {
-		err = fmt.Errorf("take over the connection: %w", err)
-	}
 	h.conn = nc
 	return nc, rw, err
 }

@@ -78,9 +78,9 @@ func (w *watching) run(ctx context.Context, c *socket) {
 	due := time.Now().Add(time.Second)
 	for ctx.Err() == nil {
 		b := w.next(ctx, due)
-		told := c.tell(w.words(c, &b))
+		told := w.tell(ctx, c, &b)
 		if now := time.Now(); told && w.stats && !now.Before(due) && ctx.Err() == nil {
-			told = c.tell([][]byte{wsText(c.srv.stats.get(c.srv.node))})
+			told = c.tell(c.srv.stats.get(c.srv.node))
 			due = now.Add(time.Second)
 		}
 		if !told {
@@ -105,14 +105,9 @@ func (w *watching) next(ctx context.Context, due time.Time) (b node.Batch) {
 	return b
 }
 
-// tell writes messages, and waits until the client has room for them.
-func (c *socket) tell(messages [][]byte) bool {
-	for _, text := range messages {
-		if c.ws.Write(context.Background(), websocket.MessageText, text) != nil {
-			return false
-		}
-	}
-	return true
+// tell writes a message, and waits until the client has room for it.
+func (c *socket) tell(body any) bool {
+	return c.ws.Write(context.Background(), websocket.MessageText, wsText(body)) == nil
 }
 
 type wsGapPush struct {
@@ -141,18 +136,21 @@ type wsEventPush struct {
 	Skipped uint64      `json:"skipped,omitempty"`
 }
 
-// words puts a batch into messages.
-func (w *watching) words(c *socket, b *node.Batch) (messages [][]byte) {
-	if b.GapTo != 0 {
-		messages = append(messages, wsText(wsGapPush{"gap", b.GapFrom, b.GapTo}))
+// tell tells of a batch. Each message is made as the one before is out: who does
+// not read has nothing lying here.
+func (w *watching) tell(ctx context.Context, c *socket, b *node.Batch) bool {
+	if b.GapTo != 0 && !c.tell(wsGapPush{"gap", b.GapFrom, b.GapTo}) {
+		return false
 	}
 	for i := range b.Notices {
-		messages = append(messages, wsText(eventPush(&b.Notices[i], c.id.Operate)))
+		if ctx.Err() != nil {
+			return true
+		}
+		if !c.tell(eventPush(&b.Notices[i], c.id.Operate)) {
+			return false
+		}
 	}
-	if b.Skipped != 0 {
-		messages = append(messages, wsText(wsEventPush{Push: "event", Type: "skipped", Seq: b.Seq, Prefix: &w.prefix, Skipped: b.Skipped}))
-	}
-	return messages
+	return b.Skipped == 0 || c.tell(wsEventPush{Push: "event", Type: "skipped", Seq: b.Seq, Prefix: &w.prefix, Skipped: b.Skipped})
 }
 
 // eventPush words a notice. A token is all that one needs to take a lock away,

@@ -119,11 +119,15 @@ func (c *socket) cancelledLocked(r *locks.Reply) []byte {
 	return wsText(wsProblem(id, fail(codeNoSuchTicket, fmt.Sprintf("no acquire of the id %d waits on this connection", r.Ref))))
 }
 
-// queuedLocked notes that an acquire waits, and words its place.
+// queuedLocked notes that an acquire waits, and words its place. Nil: it is told
+// later, as the client does not keep up.
 func (c *socket) queuedLocked(r *locks.Reply) []byte {
-	if p := c.pending[r.Ref]; p != nil {
-		p.queued, p.place = true, r.Position
+	p := c.pending[r.Ref]
+	p.queued = true
+	if c.laggingLocked() {
+		return nil
 	}
+	p.place = r.Position
 	return wsText(wsPositionPush{"position", r.Ref, r.Position})
 }
 
