@@ -138,7 +138,8 @@ func (d *daemon) buildPorts(s *settings, log *slog.Logger) (err error) {
 		Log:          log.With("component", "web"),
 		Hosts:        d.cfg.ownHosts(),
 		AllowedHosts: texts(d.cfg.AllowedHosts), TrustedOrigins: texts(d.cfg.TrustedOrigins),
-		Admit: admission.admitHTTP,
+		Admit:      admission.admitHTTP,
+		MaxPending: int(d.cfg.MaxPending), OutputLimit: int(d.cfg.OutputLimit),
 	}
 	if d.links != nil {
 		http.Replica, http.ReplicaPath = d.links, link.Path
