@@ -126,7 +126,7 @@ func (h *history) exclusion(key []*attempt) (all []string) {
 
 // shaky says whether what was answered then may be lost.
 func (h *history) shaky(at instant) bool {
-	return slices.ContainsFunc(h.faults, func(f fault) bool { return f.kind != freeze && f.from <= at && at <= f.to })
+	return slices.ContainsFunc(h.faults, func(f fault) bool { return f.kind != freeze && f.kind != place && f.from <= at && at <= f.to })
 }
 
 // losses: a hold that was answered and has not ended is nobody's but its holder's, and one that was released, and

@@ -19,6 +19,14 @@ func (l *load) lossy(at instant) {
 	l.declare(fault{crash, at - before, at + after})
 }
 
+// kill kills an active whose answers wait for an acknowledgement: only a place in line, which is no answer, may be lost.
+func (l *load) kill(n *node) {
+	const before = instant(100 * time.Millisecond)
+	at := l.now()
+	n.kill()
+	l.declare(fault{place, at - before, l.now()})
+}
+
 // The active is killed. Without acknowledgements the last instants may be lost, but nothing older.
 func TestKillTheActive(t *testing.T) {
 	s := startSet(t, 3)
@@ -30,11 +38,11 @@ func TestKillTheActive(t *testing.T) {
 	l.finish()
 }
 
-// With acknowledgements every answer survives: nothing is declared.
+// With acknowledgements every answer survives.
 func TestKillTheActiveWithAck(t *testing.T) {
 	s := startSet(t, 3, "HOLDFAST_REPLICATION=ack")
 	l := startLoad(t, s, time.Minute)
-	s.nodes[0].kill()
+	l.kill(s.nodes[0])
 	s.settled(s.nodes[1])
 	l.finish()
 }
@@ -45,7 +53,7 @@ func TestKillAndRestartTheActive(t *testing.T) {
 	s := startSet(t, 3, quick, "HOLDFAST_REPLICATION=ack")
 	l := startLoad(t, s, time.Minute)
 	for range 2 {
-		s.nodes[0].kill()
+		l.kill(s.nodes[0])
 		s.nodes[0].start()
 		s.settled(s.nodes[0])
 		l.more(t, 100)
@@ -57,10 +65,10 @@ func TestKillAndRestartTheActive(t *testing.T) {
 func TestKillOneAfterTheOther(t *testing.T) {
 	s := startSet(t, 3, "HOLDFAST_REPLICATION=ack")
 	l := startLoad(t, s, time.Minute)
-	s.nodes[0].kill()
+	l.kill(s.nodes[0])
 	s.settled(s.nodes[1])
 	l.more(t, 100)
-	s.nodes[1].kill()
+	l.kill(s.nodes[1])
 	s.settled(s.nodes[2])
 	l.finish()
 }

@@ -66,6 +66,9 @@ const (
 	split faultKind = "split"
 	// freeze: a hand-off is under way. An acquire may be parked, and is then not in line yet.
 	freeze faultKind = "freeze"
+	// place: an active was killed. Nobody was told of a place in line that was taken in its last instants (on TCP that is
+	// no answer, so nothing waits for an acknowledgement), and the next active may not know of it.
+	place faultKind = "place"
 )
 
 func newHistory() *history { return &history{began: time.Now(), changed: make(chan struct{})} }

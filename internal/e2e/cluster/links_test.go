@@ -47,7 +47,7 @@ func TestCrashOverSlowLinks(t *testing.T) {
 	p.start()
 	p.jitter(20 * time.Millisecond)
 	l := startLoad(t, p.set, time.Minute)
-	p.nodes[0].kill()
+	l.kill(p.nodes[0])
 	p.settled(p.nodes[1])
 	l.finish()
 }
