@@ -68,12 +68,7 @@ func (n *Node) releaseLocked(now locks.Time, one gated) {
 		if r.Lease > 0 {
 			r.Lease = max(r.Lease-late, 0)
 		}
-		if s := n.sessions.get(r.To); s != nil {
-			n.pushLocked(s, r)
-		} else if r.Code == locks.Granted && r.Op == locks.OpAcquire {
-			key := append([]byte(nil), r.Key...)
-			n.untold = append(n.untold, locks.Command{Op: locks.OpUndelivered, Session: r.To, Key: key, Token: r.Token})
-		}
+		n.tellLocked(r)
 	}
 	n.giveEffects(one.fx)
 }

@@ -55,11 +55,20 @@ func (n *Node) deliverLocked(now locks.Time, fx *locks.Effects) {
 		return
 	}
 	for i := range fx.Replies {
-		if s := n.sessions.get(fx.Replies[i].To); s != nil {
-			n.pushLocked(s, &fx.Replies[i])
-		}
+		n.tellLocked(&fx.Replies[i])
 	}
 	n.giveEffects(fx)
+}
+
+// tellLocked gives a reply to whom it is for. Where that session is closing, a
+// grant has come too late: it is withdrawn before the mutex is free.
+func (n *Node) tellLocked(r *locks.Reply) {
+	if s := n.sessions.get(r.To); s != nil {
+		n.pushLocked(s, r)
+	} else if r.Code == locks.Granted && r.Op == locks.OpAcquire {
+		key := append([]byte(nil), r.Key...)
+		n.untold = append(n.untold, locks.Command{Op: locks.OpUndelivered, Session: r.To, Key: key, Token: r.Token})
+	}
 }
 
 // pushLocked gives a reply to its session, which is flushed once the mutex is free.

@@ -21,6 +21,7 @@ type Session struct {
 
 	// Guarded by node.mu.
 	touched uint64 // the last hold of the mutex in which a reply was made for it
+	hidden  bool   // it is closing: its sink is told nothing more
 	closed  bool   // nothing of it is left in the table
 }
 
@@ -55,6 +56,10 @@ func (s *Session) Do(batch []locks.Command) {
 func (s *Session) submit(p parked) {
 	n := s.node
 	now := n.lock()
+	if p.batch == nil && !s.hidden { // in one hold with the first piece: nothing may be granted to it in between
+		s.hidden = true
+		n.sessions.hide(s.id)
+	}
 	var wait chan struct{}
 	if !n.submitLocked(now, p) {
 		wait = make(chan struct{})
@@ -115,9 +120,6 @@ func (s *Session) Undelivered(key []byte, token locks.Token) {
 // returned. Its waiters leave the queue, those with a ticket after the grace.
 func (s *Session) Close() {
 	n := s.node
-	n.lock()
-	n.sessions.hide(s.id)
-	n.mu.Unlock()
 	for more := true; more; { // others have their turn: a connection may leave tens of thousands of waiters
 		s.submit(parked{s: s})
 		n.mu.Lock()
@@ -131,6 +133,7 @@ func (s *Session) Close() {
 func (s *Session) Abandon() {
 	n := s.node
 	now := n.lock()
+	s.hidden = true
 	n.sessions.hide(s.id)
 	for !s.closed && n.submitLocked(now, parked{s: s}) {
 	}
