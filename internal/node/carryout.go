@@ -25,7 +25,7 @@ func (n *Node) Step(in replica.Input) {
 	n.stepLocked(now, in)
 	n.refreshLocked()
 	n.watchLeapLocked()
-	flush(n.unlock(nil, nil))
+	n.unlock(nil, nil)
 }
 
 // stepLocked feeds the machine and does what it asks for. What it asks for may
@@ -107,7 +107,7 @@ func (n *Node) becomeActiveLocked(now locks.Time, a replica.BecomeActive) {
 	n.gate.open = replica.Position{}
 	n.reignLocked(now, epoch, fx)
 	n.giveEffects(fx)
-	n.sendAwayLocked(now, n.takeStranded()) // it is active again before it could tell them where to go: they ask again
+	n.sendAwayLocked(n.takeStranded()) // it is active again before it could tell them where to go: they ask again
 	n.unparkLocked(now)
 }
 
@@ -169,7 +169,7 @@ func (n *Node) movedLocked(now locks.Time) {
 	}
 	n.lapsed = false
 	n.refreshLocked()
-	n.sendAwayLocked(now, n.takeStranded())
+	n.sendAwayLocked(n.takeStranded())
 	n.turnAwayLocked(now)
 	for _, s := range n.sessions.slots {
 		if s != nil {
@@ -184,7 +184,7 @@ func (n *Node) takeStranded() []locks.Reply {
 	return all
 }
 
-func (n *Node) sendAwayLocked(_ locks.Time, all []locks.Reply) {
+func (n *Node) sendAwayLocked(all []locks.Reply) {
 	for i := range all {
 		n.countLocked(locks.Moved)
 		if s := n.sessions.get(all[i].To); s != nil {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"time"
 
 	"holdfast/internal/locks"
@@ -46,3 +47,9 @@ func newClock(c *Clock) (clock, error) {
 func (c clock) now() locks.Time { return c.Now() }
 
 func (c clock) wall(t locks.Time) time.Time { return c.Zero.Add(time.Duration(t)) }
+
+// errClock is what New answers outside the years of the token clock.
+func errClock(now time.Time) error {
+	return fmt.Errorf("the system clock says %s: tokens need a clock between %s and %s; set the clock and start again",
+		now.UTC().Format(time.RFC3339), tokenEpoch.Format(time.DateOnly), tokenEnd.Format(time.DateOnly))
+}

@@ -94,7 +94,7 @@ const (
 // to is "".
 func (n *Node) Handoff(to string) HandoffResult {
 	now := n.lock()
-	defer func() { flush(n.unlock(nil, nil)) }()
+	defer n.unlock(nil, nil)
 	rank := replica.Nobody
 	if to != "" {
 		if rank = n.rankLocked(to); rank == replica.Nobody {
@@ -149,7 +149,7 @@ func (n *Node) BeginLeave() {
 	n.stopping = true
 	n.stepLocked(now, replica.StopRequested{})
 	n.refreshLocked()
-	flush(n.unlock(nil, nil))
+	n.unlock(nil, nil)
 }
 
 // Exited says whether the node has nothing more to do: it has left, or failed.

@@ -12,10 +12,8 @@
 package node
 
 import (
-	"context"
 	crand "crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -193,165 +191,6 @@ func systemRandom() uint64 {
 // before anything happens on them.
 func (n *Node) Connect(l Links) { n.links = l }
 
-const (
-	// expiryPiece bounds the deadlines that are done under one hold of the mutex,
-	// so that a storm of expiries does not stall everyone else (p99 in a storm of
-	// 100,000: 0.3 instead of 1.1 ms).
-	expiryPiece = 512
-
-	// rousePiece bounds the keys that are looked at under one hold after an activation.
-	rousePiece = 1000
-
-	// longestSleep bounds the timer's sleep: a deadline further away is looked at again.
-	longestSleep = time.Hour
-)
-
-// Run serves deadlines, and tells the machine the time, until ctx ends.
-// Afterwards the node serves nothing.
-func (n *Node) Run(ctx context.Context) error {
-	timer := time.NewTimer(longestSleep)
-	defer timer.Stop()
-	defer n.end()
-	var touched []*Session
-	for {
-		sleep := n.turn(&touched)
-		timer.Reset(sleep)
-		select {
-		case <-timer.C:
-		case <-n.wake:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// Turn does all that is due now and returns how long to wait before the next
-// call: what Run does, for callers with a clock of their own.
-func (n *Node) Turn() time.Duration {
-	var touched []*Session
-	return n.turn(&touched)
-}
-
-// turn does all that is due, a piece at a time, and returns how long to sleep.
-func (n *Node) turn(touched *[]*Session) time.Duration {
-	for {
-		now := n.lock()
-		if n.cluster != nil && now >= n.tickAt {
-			n.tickAt = now.Add(n.beat)
-			n.stepLocked(now, tick)
-			n.noteEndedLocked()
-		}
-		more := n.workLocked(now)
-		n.timerAt = n.nextLocked()
-		sleep := min(n.timerAt.Sub(n.clock.now()), longestSleep)
-		n.refreshLocked()
-		*touched = n.unlock(nil, (*touched)[:0])
-		flush(*touched)
-		clear(*touched) // a closed session is not kept alive by a scratch list
-		if !more {
-			return max(sleep, 0)
-		}
-	}
-}
-
-// workLocked does a piece of what is due in the table, and says whether there is more.
-func (n *Node) workLocked(now locks.Time) bool {
-	if n.cluster == nil && n.table.Next() > now && !n.rousing || n.standingLocked(now) != serves {
-		return false
-	}
-	fx := n.takeEffects()
-	n.recordDueLocked(now, fx)
-	n.table.Advance(now, expiryPiece, fx)
-	if n.rousing {
-		n.rousing = n.table.Rouse(now, rousePiece, fx)
-	}
-	more := n.table.Next() <= now || n.rousing
-	n.settleLocked(now, fx)
-	return more
-}
-
-// end turns everybody away: there is nobody any more who would tell the machine the time.
-func (n *Node) end() {
-	now := n.lock()
-	n.left = true
-	n.turnAwayLocked(now)
-	n.refreshLocked()
-	flush(n.unlock(nil, nil))
-}
-
-// nextLocked is when the timer is needed next.
-func (n *Node) nextLocked() locks.Time {
-	next := locks.Never
-	if n.isActiveLocked() && !n.frozen && !n.left {
-		next = n.table.Next()
-	}
-	if n.cluster != nil {
-		next = min(next, n.tickAt)
-	}
-	return next
-}
-
-// wakeTimerLocked tells the timer of a deadline before the one it waits for.
-func (n *Node) wakeTimerLocked() {
-	next := n.nextLocked()
-	if next >= n.timerAt && !n.rousing {
-		return
-	}
-	n.timerAt = next
-	select {
-	case n.wake <- struct{}{}:
-	default: // it was told already and has not looked yet
-	}
-}
-
-// lock begins a hold of the mutex, at the instant that it returns.
-func (n *Node) lock() locks.Time {
-	n.mu.Lock()
-	n.batch++
-	return n.clock.now()
-}
-
-// unlock ends it and appends the sessions that are to be flushed, other than own, to scratch.
-func (n *Node) unlock(own *Session, scratch []*Session) []*Session {
-	n.takeBackLocked()
-	n.wakeTimerLocked()
-	for _, s := range n.touched {
-		if s != own {
-			scratch = append(scratch, s)
-		}
-	}
-	clear(n.touched)
-	n.touched = n.touched[:0]
-	reports := n.reports
-	n.reports = nil
-	n.mu.Unlock()
-	n.write(reports)
-	return scratch
-}
-
-// takeBackLocked withdraws grants that could not be told.
-func (n *Node) takeBackLocked() {
-	for len(n.untold) > 0 {
-		batch := n.untold
-		n.untold = nil
-		now := n.clock.now()
-		if n.standingLocked(now) != serves {
-			return // they stand for whoever has their ticket, or for their lease
-		}
-		fx := n.takeEffects()
-		for i := range batch {
-			n.table.Do(now, &batch[i], fx)
-		}
-		n.settleLocked(now, fx)
-	}
-}
-
-func flush(sessions []*Session) {
-	for _, s := range sessions {
-		s.sink.Flush()
-	}
-}
-
 func (n *Node) isActiveLocked() bool { return n.machine.Role() == replica.Active }
 
 // Now is the node's monotonic clock.
@@ -363,42 +202,7 @@ func (n *Node) WallTime(t locks.Time) time.Time { return n.clock.wall(t) }
 // SetStopping makes the node say that it is about to go: it serves on, but is
 // not ready any more.
 func (n *Node) SetStopping() {
-	n.lock()
-	n.stopping, n.since, n.reason = true, time.Now(), "asked to stop"
+	now := n.lock()
+	n.stopping, n.since, n.reason = true, n.clock.wall(now), "asked to stop"
 	n.unlock(nil, nil)
-}
-
-// MarkAhead returns a token above every one that will be taken within d from
-// now, as long as that is less than two million a second: what a data
-// directory keeps, so that tokens go up over a restart.
-func (n *Node) MarkAhead(d time.Duration) locks.Token {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	ticks := uint64(d / tokenTick)
-	byClock := n.cfg.Table.ClockAtZero + uint64(n.clock.now())/uint64(tokenTick) + ticks
-	byCount := uint64(max(n.table.Stats().Highest, locks.Token(n.machine.Highest())))>>3 + ticks
-	return locks.Token(max(byClock, byCount)+1) << 3
-}
-
-// Leapt says when tokens far above those in use were heard of, as those of
-// another reign are: a mark that is kept should be stored anew at once.
-func (n *Node) Leapt() <-chan struct{} { return n.leapt }
-
-// watchLeapLocked looks for it; by the clock alone tokens rise by 16 million a second.
-func (n *Node) watchLeapLocked() {
-	const leap = locks.Token(time.Second/tokenTick) << 3
-	now := max(n.table.Stats().Highest, locks.Token(n.machine.Highest()))
-	if now > n.heard+leap {
-		select {
-		case n.leapt <- struct{}{}:
-		default: // nobody has looked since the last one
-		}
-	}
-	n.heard = now
-}
-
-// errClock is what New answers outside the years of the token clock.
-func errClock(now time.Time) error {
-	return fmt.Errorf("the system clock says %s: tokens need a clock between %s and %s; set the clock and start again",
-		now.UTC().Format(time.RFC3339), tokenEpoch.Format(time.DateOnly), tokenEnd.Format(time.DateOnly))
 }

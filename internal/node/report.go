@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"holdfast/internal/locks"
@@ -67,7 +68,6 @@ func (n *Node) nameLocked(r replica.Rank) string {
 
 // peerInfo is what a peer has said of itself when its link came up.
 type peerInfo struct {
-	known    bool
 	software string
 	native   string
 	http     []string
@@ -75,7 +75,7 @@ type peerInfo struct {
 
 func (n *Node) peerKnownLocked(a replica.PeerKnown) {
 	h := a.Hello
-	n.peers[a.Peer] = peerInfo{true, h.Software, h.Native, append([]string(nil), h.HTTP...)}
+	n.peers[a.Peer] = peerInfo{h.Software, h.Native, append([]string(nil), h.HTTP...)}
 	if own := limitsOf(&n.cfg.Table); string(own) != string(h.Limits) {
 		n.reportLocked(slog.LevelWarn, "limits differ: a failover to that node changes what is refused", "event", "limits", "peer", h.Name,
 			"theirs", string(h.Limits), "ours", string(own))
@@ -85,21 +85,9 @@ func (n *Node) peerKnownLocked(a replica.PeerKnown) {
 // refreshLocked brings what Active says up to date.
 func (n *Node) refreshLocked() {
 	next := n.pointerLocked()
-	if was := n.active.Load(); was.Name != next.Name || was.Here != next.Here || was.Native != next.Native || !equal(was.HTTP, next.HTTP) {
+	if was := n.active.Load(); was.Name != next.Name || was.Here != next.Here || was.Native != next.Native || !slices.Equal(was.HTTP, next.HTTP) {
 		n.active.Store(&next)
 	}
-}
-
-func equal(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // pointerLocked says who is active. The one that only a third node hears may

@@ -65,9 +65,7 @@ func (s *Session) submit(p parked) {
 		wait = make(chan struct{})
 		n.parked[len(n.parked)-1].done = func() { close(wait) }
 	}
-	s.others = n.unlock(s, s.others[:0])
-	flush(s.others)
-	clear(s.others)
+	s.others = n.unlock(s, s.others)
 	if wait != nil {
 		<-wait
 	}
@@ -80,9 +78,7 @@ func (s *Session) Submit(batch []locks.Command, done func()) bool {
 	n := s.node
 	now := n.lock()
 	ran := n.submitLocked(now, parked{s, batch, done})
-	s.others = n.unlock(s, s.others[:0])
-	flush(s.others)
-	clear(s.others)
+	s.others = n.unlock(s, s.others)
 	return ran
 }
 
@@ -137,7 +133,7 @@ func (s *Session) Abandon() {
 	n.sessions.hide(s.id)
 	for !s.closed && n.submitLocked(now, parked{s: s}) {
 	}
-	flush(n.unlock(nil, nil))
+	n.unlock(nil, nil)
 }
 
 // registry finds sessions by number: a slot in the low bits, above it a

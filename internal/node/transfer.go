@@ -59,7 +59,6 @@ func (n *Node) mergeLocked(now locks.Time, a replica.MergeOffer) {
 	n.replicateLocked(now, fx)
 	n.deliverLocked(now, fx)
 	n.stepLocked(now, replica.OfferMerged(a))
-	n.wakeTimerLocked()
 }
 
 // adoptLocked replaces the state by a peer's. The sessions stay.

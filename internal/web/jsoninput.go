@@ -211,7 +211,7 @@ func (s *jsonScanner) escape() (rune, error) {
 	return r, nil
 }
 
-// unicode reads \uXXXX.
+// unicode reads a \u escape with its four hexadecimal digits.
 func (s *jsonScanner) unicode() (rune, bool) {
 	if len(s.rest) < 6 || s.rest[0] != '\\' || s.rest[1] != 'u' {
 		return 0, false
