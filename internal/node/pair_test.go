@@ -211,6 +211,36 @@ func TestRequestsWaitThroughAFreeze(t *testing.T) {
 	})
 }
 
+// A session that closes behind a release that is parked is granted the key when
+// the freeze ends, with nobody to hear of it: the key goes on at once.
+func TestGrantToAClosingSessionGoesOn(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes, cables := pair(t, nil)
+		var x, y, z box
+		sx, sy, sz := nodes[0].Open(locks.Origin{}, &x), nodes[0].Open(locks.Origin{}, &y), nodes[0].Open(locks.Origin{}, &z)
+		defer sx.Close()
+		defer sz.Close()
+		sx.Do([]locks.Command{acquire("k", 1, time.Hour)})
+		token := x.token(t)
+		sy.Do([]locks.Command{acquire("k", 2, time.Hour)})
+		sz.Do([]locks.Command{acquire("k", 3, time.Hour)})
+		x.take()
+		z.take()
+		cables[0].hold(true)
+		nodes[0].Handoff("")
+		var wg sync.WaitGroup
+		wg.Go(func() { sx.Do([]locks.Command{{Op: locks.OpRelease, Ref: 4, Key: []byte("k"), Token: token}}) })
+		synctest.Wait()
+		wg.Go(sy.Close)
+		synctest.Wait()
+		want(t, &x)
+		wg.Wait() // the freeze is over: Prepare did not get through
+		want(t, &x, "4 released k")
+		want(t, &z, "3 granted k")
+		cables[0].hold(false)
+	})
+}
+
 func TestAckHoldsReplies(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes, cables := pair(t, func(m *replica.Config) { m.Ack = true })
