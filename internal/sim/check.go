@@ -17,7 +17,6 @@ type checker struct {
 	fault   string
 	verbose bool
 	noLoss  bool // nothing that was answered may be lost
-	dear    bool // look at whole tables after each step
 
 	tokens   map[locks.Token]*grant
 	highest  map[int]locks.Token // the highest that a node took, over its restarts
@@ -28,8 +27,8 @@ type checker struct {
 	answers  map[uint64]int
 	asked    map[uint64]asker
 	holders  map[int][]*client // of a key, as the clients see it
-	resource map[int]locks.Token
-	lossAt   time.Duration // of the last promotion after a loss
+	resource map[int]write     // what a key protects, by the key
+	lossAt   time.Duration     // of the last promotion after a loss
 	steps    int
 }
 
@@ -65,7 +64,7 @@ func newChecker(w *world) *checker {
 	c := &checker{
 		w: w, tokens: map[locks.Token]*grant{}, highest: map[int]locks.Token{}, sums: map[replica.Position]uint64{}, texts: map[replica.Position]string{},
 		lines: map[lineKey][]locks.Ticket{}, lost: map[lineKey]locks.Token{}, answers: map[uint64]int{}, asked: map[uint64]asker{},
-		holders: map[int][]*client{}, resource: map[int]locks.Token{},
+		holders: map[int][]*client{}, resource: map[int]write{},
 	}
 	w.check = c
 	return c
@@ -191,7 +190,7 @@ func (c *checker) step(p *process) {
 		p.epoch = at.Epoch
 		c.reign(p)
 	}
-	if at != p.seen || c.dear {
+	if at != p.seen {
 		p.seen = at
 		c.state(p, at)
 	}
@@ -215,109 +214,11 @@ func (c *checker) began(p *process, e locks.Token) {
 	c.tokens[e] = &grant{by: p.rank, at: replica.Position{Epoch: replica.Epoch(e), Seq: 1}}
 }
 
-// reign looks at a node that has begun one.
-func (c *checker) reign(p *process) {
-	switch p.n.Status().Reason {
-	case replica.WhyLoss.String(), replica.WhyStart.String(), replica.WhyOfferBroken.String():
-		c.lossAt = c.w.now
-	}
-	c.returned(p)
-	c.higher(p)
-	c.second(p)
-	if !c.noLoss {
-		return
-	}
-	for _, t := range c.sorted() {
-		if g := c.tokens[t]; g.answered && !c.covers(p, g.at) {
-			c.fail("n%d begins reign %d without token %d, which was granted at %s and answered", p.rank, p.epoch, t, g.at)
-		}
-	}
-}
-
-// returned is invariant 7 for what a reign begins with: nothing stands whose
-// release the state descends from.
-func (c *checker) returned(p *process) {
-	p.n.Inspect(func(_ *replica.Machine, t *locks.Table) {
-		for tok := range standing(t, locks.Time(c.w.now-p.bootAt)) {
-			g := c.tokens[tok]
-			if g == nil || !g.released {
-				continue
-			}
-			if at, ok := c.endedIn(p, g, false); ok {
-				c.fail("n%d begins reign %d with token %d of %s, which its holder released at %s", p.rank, p.epoch, tok, g.key, at)
-			}
-		}
-	})
-}
-
-// gaveWay notes a grant that ended because a merge found another in its place.
-func (c *checker) gaveWay(p *process, g *grant, e *locks.Event) {
-	if len(g.ends) > 0 || e.Kind == locks.EventEnd && e.Reason != locks.BySupersede {
-		return
-	}
-	k := lineKey{p, p.m.Position().Epoch, g.key}
-	c.lost[k] = max(c.lost[k], e.Token)
-}
-
-// higher: of two exclusive grants of a key the higher token stays.
-func (c *checker) higher(p *process) {
-	for i, k := range kinds {
-		if k.slots > 1 || k.shared > 0 {
-			continue
-		}
-		v := p.t.View(0, []byte(keyName(i)), 1, 0)
-		if lost := c.lost[lineKey{p, p.epoch, keyName(i)}]; len(v.Holders) > 0 && v.Holders[0].Token < lost {
-			c.fail("n%d keeps token %d of %s, and ended the higher %d", p.rank, v.Holders[0].Token, keyName(i), lost)
-		}
-	}
-}
-
-// second: a broken link between two nodes that a third can reach makes no
-// second active. Paths and nodes must have been so for long enough that
-// everybody has heard of everybody.
-func (c *checker) second(p *process) {
-	const steady = 3 * time.Second
-	for _, a := range c.w.nodes {
-		if a == p || !a.steady(steady) || a.m.Role() != replica.Active || a.m.Frozen() || c.w.now-a.reignAt < steady {
-			continue
-		}
-		for _, third := range c.w.nodes {
-			if third != p && third != a && third.steady(steady) && p.steady(steady) &&
-				c.w.steady(third.rank, a.rank, steady) && c.w.steady(third.rank, p.rank, steady) {
-				c.fail("n%d becomes active beside n%d, though n%d hears both", p.rank, a.rank, third.rank)
-			}
-		}
-	}
-}
-
-// inherit takes the queues with which a reign begins.
-func (c *checker) inherit(p *process, epoch replica.Epoch) {
-	for i := range kinds {
-		key := keyName(i)
-		var line []locks.Ticket
-		for _, w := range p.t.View(locks.Time(c.w.now-p.bootAt), []byte(key), 0, 1000).Waiters {
-			if !w.Ticket.IsZero() {
-				line = append(line, w.Ticket)
-			}
-		}
-		c.lines[lineKey{p, epoch, key}] = line
-	}
-}
-
-func (c *checker) sorted() []locks.Token {
-	all := make([]locks.Token, 0, len(c.tokens))
-	for t := range c.tokens {
-		all = append(all, t)
-	}
-	slices.Sort(all)
-	return all
-}
-
 // state compares states at one position: a standby equals a prefix of its
 // active, and a hand-off loses nothing.
 func (c *checker) state(p *process, at replica.Position) {
 	p.n.Inspect(func(m *replica.Machine, t *locks.Table) {
-		if c.dear || c.steps%64 == 0 {
+		if c.steps%64 == 0 {
 			if err := t.Check(); err != nil {
 				c.fail("n%d: %v", p.rank, err)
 			}
@@ -348,183 +249,4 @@ func (c *checker) bound(p *process) {
 	case c.w.now-max(p.frozenAt, p.resumed) > limit:
 		c.fail("n%d is frozen for %v", p.rank, c.w.now-p.frozenAt)
 	}
-}
-
-// Invariant 5: one answer to each request.
-
-func (c *checker) request(x *conn, cmd locks.Command) { c.asked[cmd.Ref] = asker{x, cmd} }
-
-func (c *checker) answer(p *process, r *locks.Reply) {
-	if c.answers[r.Ref]++; c.answers[r.Ref] > 1 {
-		c.fail("n%d answers request %d a second time: %s", p.rank, r.Ref, r.Code)
-	}
-	if c.verbose {
-		c.w.log("n%d answers %d: %s %s %d", p.rank, r.Ref, r.Code, r.Key, r.Token)
-	}
-	switch g := c.tokens[r.Token]; r.Code {
-	case locks.Granted:
-		if g == nil {
-			c.fail("n%d answers token %d, which nobody granted", p.rank, r.Token)
-			return
-		}
-		g.answered = true
-	case locks.Released:
-		if g != nil {
-			g.released = true
-		}
-	}
-}
-
-func (c *checker) unanswered() {
-	for id, a := range c.asked {
-		if a.x.p.running(a.x.boot) && c.answers[id] == 0 && !a.x.gone {
-			c.fail("n%d never answered request %d: %v %s %s", a.x.p.rank, id, a.cmd.Op, a.cmd.Key, nameOf(a.cmd.Ticket))
-		}
-	}
-}
-
-// beside: a node that was paused for long enough to notice grants nothing once
-// another became active meanwhile that it can reach, and was linked with,
-// unless the offer of its state broke off.
-func (c *checker) beside(p *process, t locks.Token) {
-	back := p.resumed
-	for _, o := range c.w.nodes {
-		if o == p || !o.up || o.paused || o.m.Role() != replica.Active || p.pausedAt == 0 || p.reignAt >= back || o.reignAt <= p.pausedAt ||
-			o.reignAt >= back || back-p.pausedAt <= c.w.cfg.Suspicion || !p.linked[o.rank] ||
-			c.w.cutOff(o.rank, p.rank) || c.w.cutOff(p.rank, o.rank) || c.w.now-back > 500*time.Millisecond {
-			continue
-		}
-		if o.epoch > p.epoch {
-			c.fail("n%d, back from a pause, grants token %d beside n%d, which became active meanwhile", p.rank, t, o.rank)
-		}
-	}
-}
-
-// held: where nothing may be lost, clients never hold an exclusive key
-// together; and always, what a fenced resource accepts only rises.
-func (c *checker) held(x *client, r *locks.Reply) {
-	if c.noLoss && kinds[x.key].wait == 0 {
-		for _, o := range c.holders[x.key] {
-			if o != x && (x.flags&locks.Shared == 0 || o.flags&locks.Shared == 0) && kinds[x.key].slots <= 1 {
-				c.fail("%s holds %s with token %d, and %s with token %d", x.name, r.Key, r.Token, o.name, o.token)
-			}
-		}
-		if n := int(kinds[x.key].slots); n > 1 && len(c.holders[x.key]) >= n && !slices.Contains(c.holders[x.key], x) {
-			c.fail("%s has %d holders and %d slots", r.Key, len(c.holders[x.key])+1, n)
-		}
-	}
-	if !slices.Contains(c.holders[x.key], x) {
-		c.holders[x.key] = append(c.holders[x.key], x)
-	}
-}
-
-func (c *checker) gaveBack(x *client) {
-	c.holders[x.key] = slices.DeleteFunc(c.holders[x.key], func(o *client) bool { return o == x })
-}
-
-// final checks every answered grant against the state that is left.
-func (c *checker) final(p *process) {
-	p.n.Inspect(func(_ *replica.Machine, t *locks.Table) {
-		if err := t.Check(); err != nil {
-			c.fail("n%d: %v", p.rank, err)
-		}
-		standing := standing(t, locks.Time(c.w.now-p.bootAt))
-		for _, tok := range c.sorted() {
-			g := c.tokens[tok]
-			_, ended := c.endedIn(p, g, true)
-			switch {
-			case c.w.now < g.until && g.answered && !standing[tok] && !ended && (c.covers(p, g.at) || c.noLoss):
-				c.fail("token %d of %s was granted at %s and is gone from n%d at %s, though nobody ended it", tok, g.key, g.at, p.rank, p.m.Position())
-			case c.noLoss && g.released && (!ended || standing[tok]):
-				c.fail("token %d of %s was released, and n%d at %s does not know", tok, g.key, p.rank, p.m.Position())
-			}
-		}
-	})
-}
-
-// settled is invariant 3: one active, the highest-priority node that is up,
-// and the others in step with it.
-func (c *checker) settled() string {
-	var active *process
-	var want string
-	for _, p := range c.w.nodes {
-		if !p.up {
-			continue
-		}
-		var state string
-		p.n.Inspect(func(_ *replica.Machine, t *locks.Table) { state = content(t, locks.Time(c.w.now-p.bootAt)) })
-		if active == nil {
-			active, want = p, state
-			if p.m.Role() != replica.Active || p.m.Frozen() {
-				return fmt.Sprintf("n%d is %s, frozen %v", p.rank, p.m.Role(), p.m.Frozen())
-			}
-			if state != "" {
-				return "something is held or waited for yet"
-			}
-			continue
-		}
-		switch st := p.m.Status(); {
-		case st.Role != replica.Standby || !st.Synced || st.Active != replica.Rank(active.rank):
-			return fmt.Sprintf("n%d is %s, synced %v with n%d", p.rank, st.Role, st.Synced, st.Active)
-		case st.Position != active.m.Position():
-			return fmt.Sprintf("n%d is at %s, n%d at %s", p.rank, st.Position, active.rank, active.m.Position())
-		case state != want:
-			return fmt.Sprintf("n%d has\n%s\nn%d has\n%s", p.rank, state, active.rank, want)
-		}
-	}
-	return ""
-}
-
-// each calls fn for what stands in a table, as a snapshot tells it.
-func each(t *locks.Table, now locks.Time, fn func(*locks.Event)) {
-	var fx locks.Effects
-	for cursor, first := uint64(0), true; first || cursor != 0; first = false {
-		cursor = t.Snapshot(now, cursor, 1000, &fx)
-		for i := range fx.Events {
-			fn(&fx.Events[i])
-		}
-		fx.Reset()
-	}
-}
-
-func standing(t *locks.Table, now locks.Time) map[locks.Token]bool {
-	all := map[locks.Token]bool{}
-	each(t, now, func(e *locks.Event) {
-		if e.Kind == locks.EventGrant {
-			all[e.Token] = true
-		}
-	})
-	return all
-}
-
-// content is what a table says of its keys, in words; order and all but times.
-func content(t *locks.Table, now locks.Time) string {
-	keys := map[string]*struct{ held, queue []string }{}
-	each(t, now, func(e *locks.Event) {
-		k := keys[string(e.Key)]
-		if k == nil {
-			k = new(struct{ held, queue []string })
-			keys[string(e.Key)] = k
-		}
-		switch e.Kind {
-		case locks.EventGrant:
-			k.held = append(k.held, fmt.Sprintf("%d:%s", e.Token, nameOf(e.Ticket)))
-		case locks.EventEnqueue:
-			k.queue = append(k.queue, nameOf(e.Ticket))
-		}
-	})
-	var out []string
-	for name, k := range keys {
-		if name != "" {
-			slices.Sort(k.held)
-			out = append(out, fmt.Sprintf("%s %v < %v", name, k.held, k.queue))
-		}
-	}
-	slices.Sort(out)
-	return strings.Join(out, "\n")
-}
-
-func dump(t *locks.Table, now locks.Time) string {
-	first, next := t.Ended()
-	return fmt.Sprintf("%s\nended [%d,%d)", content(t, now), first, next)
 }

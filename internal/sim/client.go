@@ -209,11 +209,13 @@ func (c *client) giveUp(x *conn, r *locks.Reply) {
 
 // work holds the key for a while, extends it sometimes, and gives it back.
 func (c *client) work() {
+	c.h.c.write(c)
 	c.h.w.after(time.Duration(c.h.rand.IntN(400))*time.Millisecond, func() {
 		if !c.h.quiet && c.h.rand.IntN(4) == 0 {
 			c.ask(locks.OpExtend)
 			return
 		}
+		c.h.c.write(c)
 		c.h.c.gaveBack(c)
 		c.ask(locks.OpRelease)
 	})
