@@ -74,7 +74,7 @@ func (s *settings) checkAdvertised() {
 	if s.sound("HOLDFAST_ADVERTISE_HTTP") {
 		s.checkAdvertisedHTTP()
 	}
-	if !s.sound("HOLDFAST_ADVERTISE_NATIVE", "HOLDFAST_NATIVE_ADDR") {
+	if !s.sound("HOLDFAST_ADVERTISE_NATIVE", "HOLDFAST_NATIVE_ADDR", "HOLDFAST_NODE") { // the node's entry is the default
 		return
 	}
 	host, _, _ := splitAddr(string(s.AdvertiseNative))

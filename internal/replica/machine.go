@@ -243,7 +243,7 @@ func (m *Machine) Status() Status {
 }
 
 func (m *Machine) peerStatus(r Rank, p *peer) PeerStatus {
-	s := PeerStatus{Rank: r, Alive: m.alive(r), Role: p.said.Role, Since: p.roleAt, Position: p.said.Position, Synced: p.said.Synced}
+	s := PeerStatus{Rank: r, Alive: m.alive(r), Role: p.said.Role, Since: p.roleAt, Position: p.said.Position, Synced: p.said.Synced || p.said.Role == Active}
 	if m.role == Active {
 		s.Synced = p.out.synced
 		if p.out.synced {

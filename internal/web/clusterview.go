@@ -51,7 +51,7 @@ func memberOf(m *node.Member) memberBody {
 		Rank: m.Rank, Name: m.Name, Self: m.Self, Alive: m.Alive, Addresses: addressesOf(m.Native, m.HTTP),
 		Epoch: m.Epoch, Seq: m.Seq, Synced: m.Synced, Behind: m.Behind, Lag: seconds(m.Lag), Reason: m.Reason,
 	}
-	if m.Role != 0 {
+	if m.Role != 0 && m.Alive { // what a node was when it was last heard is not what it is
 		role := m.Role.String()
 		b.Role = &role
 	}

@@ -38,7 +38,7 @@ func TestClusterView(t *testing.T) {
 		`"epoch":8,"seq":5,"synced":false,"behind":2,"lag":1.5,"since":null,"reason":"","refused":null},` +
 		`{"rank":2,"name":"n2","self":false,"alive":false,"role":null,"addresses":{"native":"","http":[]},` +
 		`"epoch":0,"seq":0,"synced":false,"behind":0,"lag":0,"since":null,"reason":"","refused":null},` +
-		`{"rank":3,"name":"n3","self":false,"alive":false,"role":"stopping","addresses":{"native":"","http":[]},` +
+		`{"rank":3,"name":"n3","self":false,"alive":false,"role":null,"addresses":{"native":"","http":[]},` +
 		`"epoch":0,"seq":0,"synced":false,"behind":0,"lag":0,"since":null,"reason":"","refused":"the clocks are two hours apart"}]}` + "\n"
 	if got := ask("application/json"); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
